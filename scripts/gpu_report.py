@@ -25,7 +25,7 @@ def head(report, steps):
     machine = report.get("machine")
     if not machine:
         return ""
-    lines = [f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB; {machine['system']}; torch {report['torch']}"]
+    lines = [f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB; {machine['system']}; torch {report['torch']}"]
     for device, name in figures(steps, "probe").get("devices", {}).items():
         used = " (measured)" if device == report["device"] or f"{report['device']}:0" == device else ""
         lines.append(f"{device}  {name}{used}")
@@ -98,7 +98,7 @@ def others(steps):
     for name, step in steps.items():
         found = step.get("figures", {})
         if name == "agree" and found:
-            lines.append(f"agree: the device's value differs from the processor's by {number(found['value_difference'])}, its losses after a training by {number(found['loss_difference'])}")
+            lines.append(f"agree: the device's value differs from the CPU's by {number(found['value_difference'])}, its losses after a training by {number(found['loss_difference'])}")
         elif name.startswith("start-") and found:
             lines.append(f"{name}: first batch after {number(found.get('first_batch_tuning_s'))} s, {number(found.get('first_batch_remembered_s'))} s with remembered batch sizes")
         elif name == "change" and found.get("changes"):

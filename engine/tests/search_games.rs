@@ -37,7 +37,7 @@ fn play(mode: SearchMode, seed: u64) -> Game {
 }
 
 /// The most bytes that the tree of a game at 16 evaluations a turn may take: what is kept from turn to turn does not pile up.
-const MOST_BYTES: usize = 100_000;
+const MAX_BYTES: usize = 100_000;
 
 /// The same with one search a game, which keeps what it found below the turns that were played.
 fn play_on(mode: SearchMode, seed: u64) -> Game {
@@ -53,7 +53,7 @@ fn play_on(mode: SearchMode, seed: u64) -> Game {
         let decision = run_search(&mut search, &mut Uniform, &history, &mut rng).unwrap();
         let is_value = (0.0..=1.0).contains(&decision.value);
         assert!(is_value, "{mode:?}, game {seed}: {decision:?}\n{game}");
-        assert!(search.bytes() <= MOST_BYTES, "{} bytes", search.bytes());
+        assert!(search.bytes() <= MAX_BYTES, "{} bytes", search.bytes());
         if let Err(error) = game.play(&decision.turn) {
             panic!(
                 "{mode:?}, game {seed}: {error}: {} in\n{game}",

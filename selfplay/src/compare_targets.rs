@@ -11,7 +11,7 @@ use crate::worker::worker_pool::{self, WorkerArguments};
 use anyhow::{Context, Result, bail, ensure};
 use arimaa::rules::{Game, Phase, Side};
 use clap::Args;
-use engine::config::{AutoOr, Config, ConfigArguments, MOST_EVALUATIONS, SearchMode};
+use engine::config::{AutoOr, Config, ConfigArguments, MAX_EVALUATIONS, SearchMode};
 use engine::progress::Progress;
 use engine::search::{Decision, Evaluator, FirstAction, Search, SearchOptions};
 use engine::stop::Exit;
@@ -46,7 +46,7 @@ pub(crate) struct CompareTargetsArguments {
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     states: u32,
     /// Evaluations of the deep search
-    #[arg(long, value_name = "N", default_value_t = 2_400, value_parser = clap::value_parser!(u32).range(2..=i64::from(MOST_EVALUATIONS)))]
+    #[arg(long, value_name = "N", default_value_t = 2_400, value_parser = clap::value_parser!(u32).range(2..=i64::from(MAX_EVALUATIONS)))]
     deep: u32,
     /// Seed of the choice of states and of the searches
     #[arg(long, value_name = "S", default_value_t = 0)]

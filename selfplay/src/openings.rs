@@ -7,12 +7,12 @@ use engine::files::read_whole;
 use std::path::Path;
 
 /// The most bytes of a file: about half a million games.
-pub(crate) const LARGEST: u64 = 1 << 30;
+pub(crate) const MAX_BYTES: u64 = 1 << 30;
 
 /// Reads a file of positions and game records, one at least. Each must be a possible opening; those with turns may be over at their
 /// end. `what` names the file in errors, which give the line too.
 pub(crate) fn read_openings(path: &Path, what: &str) -> Result<Vec<WrittenGame>> {
-    let bytes = read_whole(path, LARGEST).with_context(|| what.to_owned())?;
+    let bytes = read_whole(path, MAX_BYTES).with_context(|| what.to_owned())?;
     let mut texts = RecordReader::new(bytes.as_slice());
     let mut openings = Vec::new();
     while let Some(text) = texts.next_text() {

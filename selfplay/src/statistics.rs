@@ -82,7 +82,7 @@ impl Serialize for Mean {
 const BINS: usize = 10;
 
 /// Values are clamped to this and its complement: the log loss of a wrong 0 or 1 would be infinite.
-const LEAST: f64 = 1e-6;
+const MIN_PROBABILITY: f64 = 1e-6;
 
 /// Values of decided games against their results.
 #[derive(Debug, Clone, Default)]
@@ -146,7 +146,7 @@ impl Calibration {
             let value = f64::from(value);
             let right = if gold { value } else { 1.0 - value };
             self.squares += (1.0 - right) * (1.0 - right);
-            self.losses -= right.clamp(LEAST, 1.0 - LEAST).ln();
+            self.losses -= right.clamp(MIN_PROBABILITY, 1.0 - MIN_PROBABILITY).ln();
             let (count, sum) = &mut bins[((value * BINS as f64) as usize).min(BINS - 1)];
             *count += 1;
             *sum += value;

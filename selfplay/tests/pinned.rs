@@ -125,7 +125,7 @@ fn selfplay(folder: &Path, arguments: &[&str]) -> String {
 }
 
 /// What is recorded of a game, without what a new format may lay out anew. Numbers are rounded: their last digits may depend on the
-/// processor.
+/// CPU.
 fn told(game: &GameRecord) -> String {
     let mut text = format!("{} {:x}\n", game.id, game.seed);
     let ending = match game.ending {

@@ -1,6 +1,6 @@
 //! How fast the rules are, on one core, beside other engines: `cargo bench -p engine --no-default-features --bench rules`.
 //!
-//! Each bench asserts what it counts. Time is the processor time of the one thread that works: what else the machine does meanwhile
+//! Each bench asserts what it counts. Time is the CPU time of the one thread that works: what else the machine does meanwhile
 //! is no part of it. The last lines are a table of the rates and what they are to ours.
 
 mod goals;
@@ -179,7 +179,7 @@ fn rate<T>(
     })
 }
 
-/// The processor time that this thread has used so far.
+/// The CPU time that this thread has used so far.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 pub(super) const SIZES: [usize; 8] = [32, 64, 128, 256, 512, 1_024, 2_048, 4_096];
 
 /// The largest of them.
-pub(super) const LARGEST: usize = SIZES[SIZES.len() - 1];
+pub(super) const MAX_BATCH: usize = SIZES[SIZES.len() - 1];
 
 /// How long all sizes together are measured.
 const TIME: Duration = Duration::from_millis(2_000);
@@ -113,7 +113,7 @@ struct Rows(Vec<u8>);
 impl Rows {
     fn new(check: &Check) -> Self {
         let mut packed = Vec::new();
-        let queries = check.queries().iter().cycle().take(LARGEST);
+        let queries = check.queries().iter().cycle().take(MAX_BATCH);
         queries.for_each(|query| pack(query, &mut packed));
         Self(packed)
     }
@@ -207,7 +207,7 @@ mod tests {
         let network = decided_network(1, 8);
         let (device, precision) = (Device::Cpu, Precision::Fp32);
         let prepared = Prepared::new(&network, device, precision, "test").unwrap();
-        let mut forward = PackedForward::new(prepared.body, device, precision, LARGEST).unwrap();
+        let mut forward = PackedForward::new(prepared.body, device, precision, MAX_BATCH).unwrap();
         let rows = Rows::new(&prepared.check);
         let (time, mut notes) = (Duration::from_millis(10), Vec::new());
         let rates = rows.measure_all(&mut forward, &[1, 2, 8], time, device, &mut notes);

@@ -15,7 +15,7 @@ const USUAL_RUNTIME: u32 = 13_000;
 
 /// CUDA 13 compiles for GPUs of this compute capability and later. (libtorch 2.11.0+cu130 holds kernels for 7.5, 8.0, 8.6, 9.0,
 /// 10.0 and 12.0: `strings libtorch_cuda.so | grep gencode`.)
-const LEAST_CAPABILITY_OF_CUDA_13: Capability = (7, 5);
+const MIN_CAPABILITY_OF_CUDA_13: Capability = (7, 5);
 
 /// The state of CUDA on this machine, found without libtorch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(super) struct Cuda {
 /// What a device is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DeviceDescription {
-    /// The name that the driver gives a GPU, and the system a processor.
+    /// The name that the driver gives a GPU, and the system a CPU.
     pub(super) name: String,
     /// A GPU's compute capability, major and minor.
     pub(super) capability: Option<(u32, u32)>,
@@ -119,7 +119,7 @@ impl Cuda {
             }
         })?;
         let is_cuda_13 = self.runtime / 1000 == 13;
-        if is_cuda_13 && gpu.capability < LEAST_CAPABILITY_OF_CUDA_13 {
+        if is_cuda_13 && gpu.capability < MIN_CAPABILITY_OF_CUDA_13 {
             let (major, minor) = gpu.capability;
             return Err(format!(
                 "the GPU is too old: {} has compute capability {major}.{minor}, and this libtorch has kernels for 7.5 and later: \

@@ -16,10 +16,10 @@ unsafe extern "C" {
 /// A device as it is named on the command line: `cpu`, `cpu:service`, `cuda` (the first one) or `cuda:N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Device {
-    /// The processor.
+    /// The CPU.
     #[default]
     Cpu,
-    /// The processor in the way that GPUs are used, through the [evaluation service](super::EvaluationService): it stands in for one
+    /// The CPU in the way that GPUs are used, through the [evaluation service](super::EvaluationService): it stands in for one
     /// in tests.
     CpuService,
     /// The NVIDIA GPU with this number, from 0.
@@ -73,7 +73,7 @@ impl Device {
     /// # Errors
     ///
     /// A CUDA device that can't be used: the first thing that is missing, and what to do about it, in one line. Nothing falls
-    /// back to the processor.
+    /// back to the CPU.
     pub fn open(self) -> Result<tch::Device, NetworkError> {
         let Self::Cuda(number) = self else {
             return Ok(tch::Device::Cpu);
@@ -92,7 +92,7 @@ impl Device {
 
     /// Gives this thread a stream of its own on an open CUDA device, until the thread ends: by default libtorch queues the operations of
     /// all threads in one stream, and the copies of one batch don't overlap the computations of another. tch has no call for it;
-    /// `stream.cpp` has one. A thread works on one device. Does nothing for a processor.
+    /// `stream.cpp` has one. A thread works on one device. Does nothing for a CPU.
     pub(super) fn use_own_stream(self) -> Result<(), NetworkError> {
         thread_local!(static OWN: Cell<Option<Device>> = const { Cell::new(None) });
         let Self::Cuda(number) = self else {
@@ -121,7 +121,7 @@ impl Device {
     pub(crate) fn description(self) -> Result<DeviceDescription, NetworkError> {
         match self {
             Self::Cpu | Self::CpuService => Ok(DeviceDescription {
-                name: processor(),
+                name: cpu_name(),
                 capability: None,
             }),
             Self::Cuda(number) => {
@@ -132,8 +132,8 @@ impl Device {
     }
 }
 
-/// The processor's model, or its architecture where the system doesn't say it.
-fn processor() -> String {
+/// The CPU's model, or its architecture where the system doesn't say it.
+fn cpu_name() -> String {
     let information = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let mut lines = information.lines().filter_map(|line| line.split_once(':'));
     let model = lines.find(|(key, _)| key.trim() == "model name");
@@ -156,7 +156,7 @@ pub fn set_single_threaded() {
 }
 
 /// Applies [`set_single_threaded`] to this thread. OpenMP keeps the number of threads for each calling thread; a new thread begins
-/// with the number of the processor's cores.
+/// with the number of the CPU's cores.
 pub(super) fn apply_thread_count() {
     thread_local!(static APPLIED: Cell<bool> = const { Cell::new(false) });
     if SINGLE_THREADED.load(Ordering::Relaxed) && !APPLIED.get() {

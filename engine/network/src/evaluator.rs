@@ -1,4 +1,4 @@
-//! The network as an evaluator for the search on a processor, in the calling thread.
+//! The network as an evaluator for the search on a CPU, in the calling thread.
 
 use crate::architecture::Architecture;
 use crate::device::{Device, apply_thread_count};
@@ -13,11 +13,11 @@ use engine::encoding::{CHANNELS, encode};
 use engine::search::{Evaluations, Evaluator, EvaluatorError, Query};
 use tch::{Kind, Tensor, no_grad_guard};
 
-/// The most queries that a processor evaluates together; more are split. Larger batches are no faster there (10×128: 547
+/// The most queries that a CPU evaluates together; more are split. Larger batches are no faster there (10×128: 547
 /// evaluations/s of a core in batches of 64, 490 in batches of 782), and libtorch plans and keeps a computation for each size.
 pub const MAX_CPU_BATCH: usize = 64;
 
-/// Evaluates step states with a network on the processor, one batch at a time, in the calling thread. Each worker thread has
+/// Evaluates step states with a network on the CPU, one batch at a time, in the calling thread. Each worker thread has
 /// its own.
 ///
 /// Equal queries get equal answers to the last bit, whatever else is in the batch, and a query with exchanged colours the same one
@@ -43,8 +43,8 @@ struct Buffers {
 }
 
 impl NetworkEvaluator {
-    /// Prepares a network for playing on the processor: its norms are folded into its convolutions, and it is cast to the
-    /// processor's fast type. `name` is what messages and records call it. The evaluator shares nothing with `network`.
+    /// Prepares a network for playing on the CPU: its norms are folded into its convolutions, and it is cast to the
+    /// CPU's fast type. `name` is what messages and records call it. The evaluator shares nothing with `network`.
     ///
     /// The result is compared with the network in fp32 on real positions. A drift beyond [`Drift::bound`] is an error, and so
     /// are numbers that are not finite; under [`Precision::Auto`] they lead to fp32 and a [note](Self::notes).

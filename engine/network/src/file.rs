@@ -31,7 +31,7 @@ const AUXILIARY_SEED: u64 = 0;
 const INPUT_WEIGHT: &str = "input.weight";
 
 /// Size limit of a weights file, in bytes.
-const LARGEST: u64 = 1 << 33;
+const MAX_BYTES: u64 = 1 << 33;
 
 /// The name of the format, and of the metadata entry.
 const FORMAT: &str = "tusker-network";
@@ -142,7 +142,7 @@ fn hash(bytes: &[u8]) -> String {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, NetworkError> {
-    files::read_whole(path, LARGEST).map_err(|error| NetworkError::Read {
+    files::read_whole(path, MAX_BYTES).map_err(|error| NetworkError::Read {
         path: path.to_owned(),
         error,
     })

@@ -6,7 +6,7 @@
 //! before the second norm. Two heads read the tower: the policy's 321 logits, and the logit of the mover's win probability. Only
 //! training computes the four [auxiliary heads](Head).
 //!
-//! [`Network`] is trained; [`NetworkEvaluator`] folds its norms, casts it to the processor's fast type, and evaluates in the
+//! [`Network`] is trained; [`NetworkEvaluator`] folds its norms, casts it to the CPU's fast type, and evaluates in the
 //! calling thread. For GPUs an [`EvaluationService`] owns the devices, and merges what the workers' [`EvaluationClient`]s submit
 //! into large batches; a [`BatchTuning`] determines their size.
 //!

@@ -232,7 +232,7 @@ impl Network {
         heads: &PerHead<bool>,
         mode: Mode,
     ) -> Result<PerHead<Option<Tensor>>, NetworkError> {
-        // With channels-last: PyTorch's eager step of 6×64 (batch 256, fp32, a processor with AVX-512) makes an
+        // With channels-last: PyTorch's eager step of 6×64 (batch 256, fp32, a CPU with AVX-512) makes an
         // eighth more rows/s so, and this one is as fast as that (`scripts/compare_pytorch`).
         let planes = &channels_last(planes)?;
         Ok(self.body.forward_heads(planes, heads, mode)?)

@@ -377,7 +377,7 @@ mod tests {
 
     #[test]
     fn a_fused_convolution_that_is_refused_is_an_error() {
-        // tch panics there. A processor has no cuDNN.
+        // tch panics there. A CPU has no cuDNN.
         let network = decided_network(1, 8);
         let own = prepared(&network, Precision::Fp32);
         let mut forward = forward(&network, Precision::Fp32, 8);

@@ -16,15 +16,13 @@ pub(super) fn choices(
             Ok(&[Precision::Bf16, Precision::Fp16, Precision::Fp32])
         }
         (Precision::Auto, Device::Cuda(_)) => Ok(&[Precision::Fp16, Precision::Fp32]),
-        (Precision::Auto, _) if processor_has_fast_bf16() => {
-            Ok(&[Precision::Bf16, Precision::Fp32])
-        }
+        (Precision::Auto, _) if cpu_has_fast_bf16() => Ok(&[Precision::Bf16, Precision::Fp32]),
         (Precision::Auto | Precision::Fp32, _) => Ok(&[Precision::Fp32]),
         (Precision::Bf16, _) => Ok(&[Precision::Bf16]),
         (Precision::Fp16, Device::Cuda(_)) => Ok(&[Precision::Fp16]),
         (Precision::Fp16, _) => Err(NetworkError::device(
             device,
-            "processors compute fp16 10 to 50 times slower than fp32: it is for CUDA only; choose auto, fp32 or bf16",
+            "CPUs compute fp16 10 to 50 times slower than fp32: it is for CUDA only; choose auto, fp32 or bf16",
         )),
     }
 }
@@ -57,16 +55,16 @@ fn gpu_has_fast_bf16(number: u16) -> bool {
     description.and_then(|found| found.capability) >= Some((8, 0))
 }
 
-/// Whether the processor computes bf16 faster than fp32: with AMX, or AMD's AVX-512 BF16. Intel's AVX-512 BF16 has half the
+/// Whether the CPU computes bf16 faster than fp32: with AMX, or AMD's AVX-512 BF16. Intel's AVX-512 BF16 has half the
 /// throughput of its fp32 (Emerald Rapids without AMX, 3×3 convolution of 64 channels, batch 64: 2.8 ms against 1.5 ms).
-fn processor_has_fast_bf16() -> bool {
+fn cpu_has_fast_bf16() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{__cpuid, __cpuid_count};
         let vendor = __cpuid(0);
         let is_amd = [vendor.ebx, vendor.edx, vendor.ecx]
             == [b"Auth", b"enti", b"cAMD"].map(|part| u32::from_le_bytes(*part));
-        // Leaf 7 exists on every processor with AVX-512; bit 22 of EDX is AMX-BF16.
+        // Leaf 7 exists on every CPU with AVX-512; bit 22 of EDX is AMX-BF16.
         std::is_x86_feature_detected!("avx512bf16")
             && (is_amd || __cpuid_count(7, 0).edx >> 22 & 1 != 0)
     }

@@ -25,7 +25,7 @@ static DEFAULT: LazyLock<(Table, Config)> = LazyLock::new(|| {
 });
 
 /// Size limit of a configuration file, in bytes.
-const LARGEST: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]
@@ -193,7 +193,7 @@ impl Config {
     ///
     /// A file that can't be read, unknown keys, wrong types and values out of range, each with its line.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let text = files::read_whole(path, LARGEST)
+        let text = files::read_whole(path, MAX_BYTES)
             .and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other))
             .map_err(|error| ConfigError::Read {
                 path: path.to_owned(),

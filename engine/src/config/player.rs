@@ -1,6 +1,6 @@
 //! Players of matches: one form for the command line, the files of matches and the configuration.
 
-use super::values::{MOST_EVALUATIONS, not_allowed, value_of, within};
+use super::values::{MAX_EVALUATIONS, not_allowed, value_of, within};
 use garde::Validate;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -25,7 +25,7 @@ pub struct PlayerSpec {
     pub name: Option<String>,
     /// Evaluations a turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[garde(inner(custom(within(1..=MOST_EVALUATIONS))))]
+    #[garde(inner(custom(within(1..=MAX_EVALUATIONS))))]
     pub evaluations: Option<u32>,
     /// Seconds a turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]

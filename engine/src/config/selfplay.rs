@@ -1,7 +1,7 @@
 //! How self-play games are played and kept.
 
 use super::search::SearchConfig;
-use super::values::{AutoOr, MOST_EVALUATIONS, auto_within, not_allowed, within};
+use super::values::{AutoOr, MAX_EVALUATIONS, auto_within, not_allowed, within};
 use garde::Validate;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[garde(allow_unvalidated)]
 pub struct SelfplayConfig {
     /// Evaluations a turn, and the most simulations.
-    #[garde(custom(within(1..=MOST_EVALUATIONS)))]
+    #[garde(custom(within(1..=MAX_EVALUATIONS)))]
     pub evaluations: u32,
     /// The other turns that the goal solver tries where the chosen one lets the opponent win at once; 0 for none.
     pub loss_proof_limit: u32,
@@ -142,7 +142,7 @@ pub struct PlayoutCapConfig {
     #[garde(custom(within(0.0..=1.0)))]
     pub full_share: f32,
     /// Evaluations of a fast turn.
-    #[garde(custom(within(1..=MOST_EVALUATIONS)))]
+    #[garde(custom(within(1..=MAX_EVALUATIONS)))]
     pub fast_evaluations: u32,
     /// Mode `gumbel`: the scale of the Gumbel noise in fast turns.
     #[garde(custom(within(0.0..=10.0)))]
@@ -177,12 +177,12 @@ pub struct OpeningsConfig {
     #[garde(custom(within(0.0..=1.0)))]
     pub sparse_share: f32,
     /// The maximum number of pieces that each side then has.
-    #[garde(custom(within(LEAST_PIECES..=16)))]
+    #[garde(custom(within(MIN_PIECES..=16)))]
     pub sparse_pieces: u32,
 }
 
 /// The minimum number of pieces of each side in a game that starts without many of them.
-pub const LEAST_PIECES: u32 = 3;
+pub const MIN_PIECES: u32 = 3;
 
 /// Games between unequal sides.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Validate)]

@@ -1,7 +1,7 @@
 //! The loop of generating, training and comparing.
 
 use super::player::PlayerSpec;
-use super::values::{AutoOr, MOST_EVALUATIONS, auto_within, even_within, not_allowed, within};
+use super::values::{AutoOr, MAX_EVALUATIONS, auto_within, even_within, not_allowed, within};
 use crate::files::texts;
 use garde::Validate;
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ pub struct LoopConfig {
     #[garde(custom(even_within(0..=1_000_000)))]
     pub final_match_games: u32,
     /// Evaluations a turn in those matches, but for anchors that have a number of their own.
-    #[garde(custom(within(1..=MOST_EVALUATIONS)))]
+    #[garde(custom(within(1..=MAX_EVALUATIONS)))]
     pub match_evaluations: u32,
     /// The points a game that a new network must have against the one that plays before it takes over; 0 disables the gate.
     #[garde(custom(within(0.0..=1.0)))]
@@ -50,7 +50,7 @@ pub struct LoopConfig {
     pub gate_games: u32,
     /// Evaluations a turn of the game without noise that each new network plays to be shown; 0 for none, `auto` for ten times those of
     /// self-play.
-    #[garde(custom(auto_within(0..=MOST_EVALUATIONS)))]
+    #[garde(custom(auto_within(0..=MAX_EVALUATIONS)))]
     pub show_evaluations: AutoOr,
 }
 

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use toml::{Table, Value};
 
 /// The most evaluations of a turn.
-pub const MOST_EVALUATIONS: u32 = 10_000_000;
+pub const MAX_EVALUATIONS: u32 = 10_000_000;
 
 /// The word for whatever fits.
 const WORD: &str = "auto";

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
 /// With fewer pairs beyond those that the ratings take, their spread is not used.
-const LEAST_PAIRS: f64 = 5.0;
+const MIN_PAIRS: f64 = 5.0;
 
 /// A spread below that of independent games is weighed against this many pairs with their spread.
 const CAUTION: f64 = 20.0;
@@ -21,7 +21,7 @@ const LOPSIDED: f64 = 1.5;
 const CLOSE: f64 = 0.5;
 
 /// The dispersion is limited to this factor and its inverse.
-const MOST: f64 = 4.0;
+const MAX_DISPERSION: f64 = 4.0;
 
 /// What two players' pairs of games came to, as a sees them.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -164,13 +164,17 @@ impl Spread {
     fn dispersion(self, ratings: f64) -> Option<f64> {
         let pairs = 2.0 * self.expected;
         let free = pairs - ratings;
-        if free < LEAST_PAIRS {
+        if free < MIN_PAIRS {
             return None;
         }
         let found = self.found / self.expected * pairs / free;
         // As with so many pairs more that are spread as independent games are.
         let cautious = (free * found + CAUTION) / (free + CAUTION);
-        Some(found.max(cautious).clamp(1.0 / MOST, MOST))
+        Some(
+            found
+                .max(cautious)
+                .clamp(1.0 / MAX_DISPERSION, MAX_DISPERSION),
+        )
     }
 }
 

@@ -26,10 +26,10 @@ const QUANTILE: f64 = 1.959_964;
 const VIRTUAL_DRAWS: f64 = 1.0;
 
 /// The steps of Newton's method, at most. It needs ten.
-const MOST_STEPS: usize = 200;
+const MAX_STEPS: usize = 200;
 
 /// How often a step is halved, at most, until the likelihood rises.
-const MOST_HALVINGS: i32 = 40;
+const MAX_HALVINGS: i32 = 40;
 
 /// No step changes a rating by more once they are found, in natural units.
 const TOLERANCE: f64 = 1e-9;
@@ -146,7 +146,7 @@ impl Problem {
     /// The same, from strengths that are not far from them.
     fn maximize_from(&self, mut strengths: Vec<f64>) -> Vec<f64> {
         let mut likelihood = self.log_likelihood(&strengths);
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             let step = self
                 .information(&strengths)
                 .solve(self.gradient(&strengths));
@@ -158,7 +158,7 @@ impl Problem {
                 strengths.iter().zip(&step).map(moved).collect()
             };
             // A concave function rises along its Newton step, if that is short enough.
-            let scales = (0..MOST_HALVINGS).map(|halvings| 0.5_f64.powi(halvings));
+            let scales = (0..MAX_HALVINGS).map(|halvings| 0.5_f64.powi(halvings));
             let mut candidates = scales.map(|scale| {
                 let next = moved(scale);
                 let found = self.log_likelihood(&next);

@@ -4,7 +4,7 @@
 pub(super) const VALUES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
 /// Steps to the multiplier, at most: it needs ten.
-const MOST_STEPS: usize = 200;
+const MAX_STEPS: usize = 200;
 
 /// No step changes it by a larger share once it is found.
 const TOLERANCE: f64 = 1e-14;
@@ -49,7 +49,7 @@ impl Multinomial {
     fn multiplier(&self, mean: f64) -> f64 {
         let (mut low, mut high) = (-1.0 / (1.0 - mean), 1.0 / mean);
         let mut multiplier = 0.0;
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             let share = |value: f64| (value - mean) / (1.0 + multiplier * (value - mean));
             let sum = self.products(share);
             if sum > 0.0 {

@@ -15,7 +15,7 @@ use std::ops::{Add, AddAssign};
 use std::time::Duration;
 
 /// The most bytes of such a file.
-const LARGEST: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// A generator's status. Totals are of its last start, rates of its last 15 seconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -72,7 +72,7 @@ impl GeneratorStatus {
     /// A file that can't be read, has more than 1 MiB, or is no JSON of this form.
     pub fn read(paths: &GeneratorPaths, generator: u32) -> Result<Option<Self>, RunError> {
         let path = paths.status(generator);
-        let Some(bytes) = read_file(&path, LARGEST)? else {
+        let Some(bytes) = read_file(&path, MAX_BYTES)? else {
             return Ok(None);
         };
         let status = serde_json::from_slice(&bytes).map(Some);

@@ -12,10 +12,10 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// The most bytes of a log.
-const LARGEST: u64 = 1 << 34;
+const MAX_BYTES: u64 = 1 << 34;
 
 /// The most bytes of a line; the usual ones have one to two thousand.
-const LONGEST_LINE: u64 = 1 << 20;
+const MAX_LINE_BYTES: u64 = 1 << 20;
 
 /// The kind of a line. The trainer's `metrics` module lists the contents of each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,7 +144,7 @@ impl LogReader {
     }
 
     fn read_lines(&mut self, take: &mut impl FnMut(LogPart)) -> io::Result<()> {
-        let opened = match open_regular(&self.path, LARGEST) {
+        let opened = match open_regular(&self.path, MAX_BYTES) {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             opened => Some(opened?),
         };
@@ -161,9 +161,9 @@ impl LogReader {
         let mut line = Vec::new();
         loop {
             line.clear();
-            let mut rest = lines.by_ref().take(LONGEST_LINE);
+            let mut rest = lines.by_ref().take(MAX_LINE_BYTES);
             let length = rest.read_until(b'\n', &mut line)? as u64;
-            let is_whole = line.ends_with(b"\n") || length == LONGEST_LINE;
+            let is_whole = line.ends_with(b"\n") || length == MAX_LINE_BYTES;
             if length == 0 || (self.follows && !is_whole) {
                 return Ok(());
             }

@@ -10,7 +10,7 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 /// The bytes of such a file: a million shards have some 20 MB.
-const LARGEST: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 30;
 
 /// Which shards the trainer reads and which it will never read again. What is in neither list it has not seen yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ impl RunDirectory {
     /// A file that can't be read, or that holds something else.
     pub fn read_trainer_window(&self) -> Result<Option<TrainerWindow>, RunError> {
         let path = self.trainer_window();
-        let Some(bytes) = read_file(&path, LARGEST)? else {
+        let Some(bytes) = read_file(&path, MAX_BYTES)? else {
             return Ok(None);
         };
         let parse = || {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The longest name, which is the longest of a host too.
-const LONGEST: usize = 64;
+const MAX_NAME_LENGTH: usize = 64;
 
 /// The name of a worker, which makes games for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct WorkerName {
 
 /// A text is no name of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a worker's name has 1 to {LONGEST} letters, digits, `.`, `_` and `-`")]
+#[error("a worker's name has 1 to {MAX_NAME_LENGTH} letters, digits, `.`, `_` and `-`")]
 pub struct WrongWorkerName;
 
 impl WorkerName {
@@ -43,7 +43,7 @@ impl WorkerName {
 
     fn of_node(host: &str) -> Self {
         let allowed = |letter| if is_allowed(letter) { letter } else { '-' };
-        let name: String = host.chars().map(allowed).take(LONGEST).collect();
+        let name: String = host.chars().map(allowed).take(MAX_NAME_LENGTH).collect();
         Self {
             name: match name.is_empty() {
                 true => "host".to_owned(),
@@ -68,7 +68,7 @@ impl FromStr for WorkerName {
     type Err = WrongWorkerName;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match (1..=LONGEST).contains(&text.len()) && text.chars().all(is_allowed) {
+        match (1..=MAX_NAME_LENGTH).contains(&text.len()) && text.chars().all(is_allowed) {
             true => Ok(Self {
                 name: text.to_owned(),
                 is_unique: true,

@@ -10,7 +10,7 @@ use crate::config::{
 const MATCH_TARGET_VALUE_SCALE: f32 = 10.0;
 
 /// The most evaluations for which mode `gumbel` plays better than `puct` (`engine/src/search/README.md`).
-const MOST_FOR_GUMBEL: u32 = 128;
+const MAX_GUMBEL_EVALUATIONS: u32 = 128;
 
 /// Dirichlet noise in the priors.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -132,7 +132,7 @@ impl SearchOptions {
 /// The mode that plays better within a budget. By the clock the evaluations are unknown, and mostly more.
 fn stronger_mode(budget: &Budget) -> SearchMode {
     match budget.most_visits() {
-        Some(most) if most <= MOST_FOR_GUMBEL => SearchMode::Gumbel,
+        Some(most) if most <= MAX_GUMBEL_EVALUATIONS => SearchMode::Gumbel,
         _ => SearchMode::Puct,
     }
 }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 /// The most bytes of a line; those of the protocol have a few hundred.
-const LONGEST: u64 = 1 << 16;
+const MAX_LINE_BYTES: u64 = 1 << 16;
 
 /// The most lines that wait for a session; then the controller waits too.
 const WAITING: usize = 256;
@@ -84,9 +84,11 @@ fn read_lines(from: &mut dyn BufRead, events: &Sender<Event>, taken: &SyncSender
     let mut bytes = Vec::new();
     loop {
         bytes.clear();
-        let event = match from.take(LONGEST).read_until(b'\n', &mut bytes) {
+        let event = match from.take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes) {
             Ok(0) | Err(_) => Event::End,
-            Ok(_) if bytes.len() as u64 == LONGEST && !bytes.ends_with(b"\n") => Event::TooLong,
+            Ok(_) if bytes.len() as u64 == MAX_LINE_BYTES && !bytes.ends_with(b"\n") => {
+                Event::TooLong
+            }
             Ok(_) => Event::Line(String::from_utf8_lossy(&bytes).into_owned()),
         };
         let goes_on = matches!(event, Event::Line(_));
@@ -141,9 +143,9 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_not_kept_in_memory() {
-        let long = vec![b'a'; 10 * LONGEST as usize];
+        let long = vec![b'a'; 10 * MAX_LINE_BYTES as usize];
         assert_eq!(events(&long), ["TooLong"]);
-        let longest = [&long[..LONGEST as usize - 1], b"\nquit\n"].concat();
+        let longest = [&long[..MAX_LINE_BYTES as usize - 1], b"\nquit\n"].concat();
         assert_eq!(events(&longest).len(), 3);
     }
 }

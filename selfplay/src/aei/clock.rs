@@ -67,9 +67,9 @@ const USUAL_PART: f64 = 0.8;
 const RESERVE_PART: f64 = 0.2;
 /// The part of the time that is kept free besides the lag, up to a number of seconds.
 const FREE_PART: f64 = 0.02;
-const MOST_FREE: f64 = 1.0;
+const MAX_FREE: f64 = 1.0;
 /// The shortest duration in seconds: even without time the search must find a turn.
-const LEAST: f64 = 0.001;
+const MIN_SECONDS: f64 = 0.001;
 
 impl TurnClock {
     /// The times of a side's turn; none without a limit. `lag` is the allowance for messages and a busy machine, `passed` the duration
@@ -86,8 +86,12 @@ impl TurnClock {
             (self.most_of_turn > 0.0).then_some(self.most_of_turn - self.used),
             (self.of_game > 0.0).then_some(self.of_game - passed),
         ];
-        let end = limits.into_iter().flatten().reduce(f64::min)?.max(LEAST);
-        let margin = (lag + FREE_PART * end.min(MOST_FREE / FREE_PART)).min(end / 2.0);
+        let end = limits
+            .into_iter()
+            .flatten()
+            .reduce(f64::min)?
+            .max(MIN_SECONDS);
+        let margin = (lag + FREE_PART * end.min(MAX_FREE / FREE_PART)).min(end / 2.0);
         let turns_ahead = match self.turns_of_game {
             0 => TURNS_AHEAD,
             turns => f64::from((turns + 1).saturating_sub(turn)).clamp(1.0, TURNS_AHEAD),
@@ -107,9 +111,9 @@ impl TurnClock {
         } else {
             (end, end)
         };
-        let most = most.min(end - margin).max(LEAST);
+        let most = most.min(end - margin).max(MIN_SECONDS);
         Some(Times {
-            target: seconds(target.clamp(LEAST, most)),
+            target: seconds(target.clamp(MIN_SECONDS, most)),
             most: seconds(most),
             end: seconds(end),
             saves,
@@ -162,7 +166,7 @@ impl TurnClock {
 }
 
 fn seconds(number: f64) -> Duration {
-    Duration::from_secs_f64(number.clamp(LEAST, 1e9))
+    Duration::from_secs_f64(number.clamp(MIN_SECONDS, 1e9))
 }
 
 #[cfg(test)]
@@ -205,7 +209,7 @@ mod tests {
         assert_eq!(clock.times(Side::Gold, LAG, 0.0, 3), None);
         clock.tell(Side::Silver, 5.0);
         let [_, most, end] = times(&clock);
-        assert!(most <= end && end <= 2.0 * LEAST, "{most} {end}");
+        assert!(most <= end && end <= 2.0 * MIN_SECONDS, "{most} {end}");
     }
 
     #[test]
@@ -248,7 +252,7 @@ mod tests {
                     let (most, end) = (times.most.as_secs_f64(), times.end.as_secs_f64());
                     assert!(times.target <= times.most, "{clock:?}");
                     assert!(
-                        most <= (end - LAG.min(end / 2.0)).max(LEAST) + 1e-6,
+                        most <= (end - LAG.min(end / 2.0)).max(MIN_SECONDS) + 1e-6,
                         "{clock:?}"
                     );
                 }

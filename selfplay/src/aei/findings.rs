@@ -21,7 +21,7 @@ const REPORTING: u32 = 20;
 const RABBIT: f64 = 0.35;
 /// The score of a proven win, less the turns to it; other scores are smaller.
 const WON: i64 = 10_000;
-const MOST_OPEN: f64 = 9_000.0;
+const MAX_OPEN: f64 = 9_000.0;
 
 /// Reports what a search has found.
 #[derive(Debug)]
@@ -146,7 +146,7 @@ fn score(value: f32, proven: Option<Proven>, side: Side) -> i64 {
     }
     let value = f64::from(value);
     let odds = (value / (1.0 - value)).ln();
-    (100.0 * odds / RABBIT).clamp(-MOST_OPEN, MOST_OPEN).round() as i64
+    (100.0 * odds / RABBIT).clamp(-MAX_OPEN, MAX_OPEN).round() as i64
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ pub(crate) struct AeiArguments {
     /// Print the engine's manifest, `engine.json`, and exit. The manifest starts the engine with the other options given here
     #[arg(long)]
     manifest: bool,
-    /// Threads that evaluate a network on the processor [default: one per core]. One tree uses them all. `material` and `uniform` use
+    /// Threads that evaluate a network on the CPU [default: one per core]. One tree uses them all. `material` and `uniform` use
     /// one thread, and a GPU has its own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,

@@ -41,7 +41,7 @@ const SETUPS: [(&str, Setups); 3] = [
 const SETUP_WORDS: [&str; 3] = [SETUPS[0].0, SETUPS[1].0, SETUPS[2].0];
 
 /// The most turns that are reported with `multipv`.
-const MOST_LINES: i64 = 100;
+const MAX_LINES: i64 = 100;
 
 impl Offered {
     const ALL: [Self; 7] = [
@@ -72,7 +72,7 @@ impl Offered {
                 "Evaluations for each turn, within the time that there is; 0 for no limit.",
             ),
             Self::MultiPv => (
-                ("multipv", spin(1, MOST_LINES)),
+                ("multipv", spin(1, MAX_LINES)),
                 "How many of the best turns to report.",
             ),
             Self::Lag => (

@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Clone)]
 pub(super) struct Method {
     pub(super) devices: Devices,
-    /// Threads that evaluate a network on the processor.
+    /// Threads that evaluate a network on the CPU.
     pub(super) threads: usize,
     pub(super) search: SearchConfig,
     pub(super) seed: u64,

@@ -51,7 +51,7 @@ pub(crate) struct AnalyzeArguments {
     seed: u64,
     #[command(flatten)]
     device: DeviceArguments,
-    /// Threads that evaluate a network on the processor [default: one a core]. Unless `match.search.parallel_leaves` is set, another
+    /// Threads that evaluate a network on the CPU [default: one a core]. Unless `match.search.parallel_leaves` is set, another
     /// number of threads may give another result, since the search has more leaves in flight. `material` and `uniform` take one
     /// thread, and a GPU its own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]

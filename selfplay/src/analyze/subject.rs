@@ -34,7 +34,7 @@ pub(super) struct SubjectArguments {
 }
 
 /// The most bytes of a record; a usual one has a few thousand.
-const LARGEST: u64 = 1 << 24;
+const MAX_BYTES: u64 = 1 << 24;
 
 impl SubjectArguments {
     /// The game up to the position, and its name in messages.
@@ -60,7 +60,7 @@ impl SubjectArguments {
 }
 
 fn read_record(path: &Path) -> Result<Game> {
-    let bytes = files::read_whole(path, LARGEST)
+    let bytes = files::read_whole(path, MAX_BYTES)
         .with_context(|| format!("can't read the record {}", path.display()))?;
     String::from_utf8(bytes)
         .map_err(|_| anyhow!("this is not a record: it is not text"))

@@ -41,7 +41,7 @@ pub(super) struct SelfplaySpeed {
     policy_divergence: Option<f64>,
     /// The bare network on each device that evaluates for all workers, by batch size: on prepared inputs.
     bare: Vec<BareSpeed>,
-    /// Worker threads; on a processor each has an evaluator of its own.
+    /// Worker threads; on a CPU each has an evaluator of its own.
     threads: usize,
     /// Of the search: `puct` or `gumbel`.
     mode: String,
@@ -62,7 +62,7 @@ pub(super) struct SelfplaySpeed {
     raw_evals_per_cpu_s: Option<f64>,
     /// Evaluations of self-play, of all workers.
     pub(super) selfplay_evals_per_s: Option<f64>,
-    /// The same by the processor time of the workers and the writer, which other work on the machine doesn't slow down.
+    /// The same by the CPU time of the workers and the writer, which other work on the machine doesn't slow down.
     pub(super) selfplay_evals_per_cpu_s: Option<f64>,
     /// Self-play's over the evaluators' alone.
     ratio: Option<f64>,
@@ -276,7 +276,7 @@ impl fmt::Display for SelfplaySpeed {
         if is_parted && self.precision.is_some() && self.bare.is_empty() {
             writeln!(
                 f,
-                "A processor evaluates batches in parts of at most {MAX_CPU_BATCH}."
+                "A CPU evaluates batches in parts of at most {MAX_CPU_BATCH}."
             )?;
         }
         let mean_batch = number(self.mean_batch);

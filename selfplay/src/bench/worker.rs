@@ -44,7 +44,7 @@ pub(super) struct Done {
     pub(super) tally: Tally,
     /// How long it took.
     pub(super) time: Duration,
-    /// The processor time of the thread, without other work on the machine.
+    /// The CPU time of the thread, without other work on the machine.
     pub(super) computed: Duration,
 }
 
@@ -245,7 +245,7 @@ impl Source {
     }
 }
 
-/// The processor time of this thread.
+/// The CPU time of this thread.
 pub(super) fn computed() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or_default());

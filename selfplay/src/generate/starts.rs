@@ -3,7 +3,7 @@
 use crate::openings;
 use anyhow::Result;
 use arimaa::rules::{Bitboard, Board, Game, Kind, Piece, Position, Side, Square};
-use engine::config::{LEAST_PIECES, OpeningsConfig};
+use engine::config::{MIN_PIECES, OpeningsConfig};
 use engine::encoding::READABLE_VERSIONS;
 use engine::record::{
     GameId, GameRecord, ShardReader, Start, StartPosition, TurnOrigin, TurnRecord, list_shards,
@@ -165,7 +165,7 @@ impl Starts {
 
     /// A position in play with some of the pieces of each side, as many of both.
     fn sparse(&self, rng: &mut impl Rng) -> Begun {
-        let pieces = rng.random_range(LEAST_PIECES..=self.config.sparse_pieces);
+        let pieces = rng.random_range(MIN_PIECES..=self.config.sparse_pieces);
         let mut board = Board::EMPTY;
         for side in Side::ALL {
             put_some_pieces(&mut board, side, pieces as usize, rng);

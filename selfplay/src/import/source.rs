@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The most bytes of a file.
-const LARGEST: u64 = 1 << 36;
+const MAX_BYTES: u64 = 1 << 36;
 
 /// How the games of a file are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -54,7 +54,7 @@ pub(super) struct PlayedGame {
 /// The BLAKE3 hash of a file in hexadecimal digits, and its size in bytes. A pipe is refused: it can't be read a second time.
 pub(super) fn digest_of(path: &Path) -> anyhow::Result<(String, u64)> {
     let place = || format!("can't read {}", path.display());
-    let (file, bytes) = open_regular(path, LARGEST).with_context(place)?;
+    let (file, bytes) = open_regular(path, MAX_BYTES).with_context(place)?;
     let mut hash = blake3::Hasher::new();
     hash.update_reader(file).with_context(place)?;
     Ok((hash.finalize().to_hex().to_string(), bytes))

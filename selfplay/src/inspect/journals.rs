@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The most bytes of a journal's file.
-const LARGEST: u64 = 1 << 32;
+const MAX_BYTES: u64 = 1 << 32;
 
 /// What the journals hold.
 #[derive(Debug, Default, Serialize)]
@@ -54,7 +54,7 @@ impl JournalSummary {
     }
 
     fn add(&mut self, path: &Path) -> anyhow::Result<()> {
-        let bytes = match read_whole(path, LARGEST) {
+        let bytes = match read_whole(path, MAX_BYTES) {
             // A running generator has replaced it.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             bytes => bytes.with_context(|| format!("can't read {}", path.display()))?,

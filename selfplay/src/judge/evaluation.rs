@@ -13,7 +13,7 @@ use rand::rngs::ChaCha8Rng;
 const BATCH: usize = 256;
 
 /// The least probability in the log loss: a played step of probability 0 would cost infinitely much.
-const LEAST: f64 = 1e-9;
+const MIN_PROBABILITY: f64 = 1e-9;
 
 /// Sums over games, of the turns after the setups.
 #[derive(Debug, Default)]
@@ -253,7 +253,7 @@ impl NetworkEvaluation {
             && later.into_iter().all(|&other| other <= played);
         self.likeliest.whole += 1;
         self.likeliest.part += u64::from(is_likeliest);
-        self.losses -= f64::from(played).max(LEAST).ln();
+        self.losses -= f64::from(played).max(MIN_PROBABILITY).ln();
         self.even_losses += (priors.len() as f64).ln();
     }
 }

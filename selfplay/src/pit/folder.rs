@@ -17,7 +17,7 @@ mod parts;
 
 use super::plan::{MatchPlan, PlanError};
 use super::record::{GAMES, read_record, record_name};
-use super::result::{GameSummary, LARGEST_RESULTS, RESULTS};
+use super::result::{GameSummary, MAX_RESULTS_BYTES, RESULTS};
 use anyhow::{Context, Result, bail, ensure};
 use engine::files::{self, FileLock, read_whole};
 use engine::progress::say;
@@ -33,7 +33,7 @@ const PLAN: &str = "match.toml";
 const LOCK: &str = "match.lock";
 
 /// The most bytes of a plan; a usual one has a few thousand.
-const LARGEST_PLAN: u64 = 1 << 20;
+const MAX_PLAN_BYTES: u64 = 1 << 20;
 
 /// The time between two flushes to the disk.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
@@ -245,11 +245,11 @@ impl Compared {
 
 /// How the nearest match differs.
 fn another((path, differences): &(PathBuf, Vec<String>)) -> String {
-    const MOST: usize = 4;
-    let shown = differences[..differences.len().min(MOST)].join("; ");
+    const MAX_SHOWN: usize = 4;
+    let shown = differences[..differences.len().min(MAX_SHOWN)].join("; ");
     let more = match differences.len() {
-        0..=MOST => String::new(),
-        more => format!("; and {} more", more - MOST),
+        0..=MAX_SHOWN => String::new(),
+        more => format!("; and {} more", more - MAX_SHOWN),
     };
     format!("{} is another match: {shown}{more}", path.display())
 }
@@ -326,7 +326,7 @@ fn is_named(folder: &Path, name: &str) -> bool {
 /// The plan of a folder; none if it is no match.
 fn read_plan(folder: &Path) -> Result<Option<MatchPlan>, PlanError> {
     let damaged = |reason: &dyn std::fmt::Display| PlanError::Damaged(reason.to_string());
-    let bytes = match read_whole(&folder.join(PLAN), LARGEST_PLAN) {
+    let bytes = match read_whole(&folder.join(PLAN), MAX_PLAN_BYTES) {
         Err(error) if error.kind() == ErrorKind::NotFound && !folder.join(RESULTS).exists() => {
             return Ok(None);
         }
@@ -339,7 +339,7 @@ fn read_plan(folder: &Path) -> Result<Option<MatchPlan>, PlanError> {
 /// The results by game, and the number of torn lines.
 fn read_results(folder: &Path) -> Result<(BTreeMap<u64, GameSummary>, usize)> {
     let path = folder.join(RESULTS);
-    let bytes = match read_whole(&path, LARGEST_RESULTS) {
+    let bytes = match read_whole(&path, MAX_RESULTS_BYTES) {
         Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
         bytes => bytes.with_context(|| format!("can't read {}", path.display()))?,
     };

@@ -28,7 +28,7 @@ mod worker;
 pub(crate) use arguments::PitArguments;
 pub(crate) use external_engine::FaultKind;
 pub(crate) use record::{OWN_SETUPS, RecordError, RecordRemarks, read_record, record_name};
-pub(crate) use result::{End, GameSummary, LARGEST_RESULTS, RESULTS};
+pub(crate) use result::{End, GameSummary, MAX_RESULTS_BYTES, RESULTS};
 pub(crate) use schedule::{Games, Schedule};
 
 use crate::output;

@@ -6,7 +6,7 @@ use super::player::Defaults;
 use super::record::{OWN_SETUPS, hash_of};
 use super::sampling::{draw_openings, random_opening};
 use super::spec::{MatchSpec, OpeningsSpec, SpecOrigin};
-use crate::openings::{LARGEST, read_openings};
+use crate::openings::{MAX_BYTES, read_openings};
 use crate::worker::player::{Player, PlayerName};
 use anyhow::{Context, Result, bail, ensure};
 use arimaa::notation::format_record;
@@ -155,7 +155,7 @@ impl OpeningSource {
             OpeningsSpec::File(path) => {
                 let what = format!("{} {}", origin.key("openings"), path.display());
                 let openings = Openings::read(path, &what, max_turns as usize)?;
-                let text = read_whole(path, LARGEST).with_context(|| what.clone())?;
+                let text = read_whole(path, MAX_BYTES).with_context(|| what.clone())?;
                 let plan = OpeningsPlan {
                     from: OpeningsKind::File,
                     file: Some(path.display().to_string()),

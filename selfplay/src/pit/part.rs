@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The most parts.
-const MOST: u32 = 100_000;
+const MAX_PARTS: u32 = 100_000;
 
 /// Part `number` of `of`: every `of`-th pair of games, in the order of their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,11 +35,11 @@ impl FromStr for Part {
         let numbers =
             numbers.and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
         match numbers {
-            Some((number, of)) if (1..=of).contains(&number) && of <= MOST => {
+            Some((number, of)) if (1..=of).contains(&number) && of <= MAX_PARTS => {
                 Ok(Self { number, of })
             }
             _ => Err(format!(
-                "expected K/N, as 2/4, with K from 1 to N and N up to {MOST}"
+                "expected K/N, as 2/4, with K from 1 to N and N up to {MAX_PARTS}"
             )),
         }
     }

@@ -25,7 +25,7 @@ use std::string::FromUtf8Error;
 pub(super) const GAMES: &str = "games";
 
 /// The most bytes of a record.
-const LARGEST_RECORD: u64 = 1 << 26;
+const MAX_RECORD_BYTES: u64 = 1 << 26;
 
 /// The opening of games without one.
 pub(crate) const OWN_SETUPS: &str = "the players' own setups";
@@ -70,7 +70,7 @@ pub(crate) enum RecordError {
 
 /// Reads the text of a record, which must have this hash.
 pub(crate) fn read_record(path: &Path, hash: &str) -> Result<String, RecordError> {
-    let text = String::from_utf8(read_whole(path, LARGEST_RECORD)?)?;
+    let text = String::from_utf8(read_whole(path, MAX_RECORD_BYTES)?)?;
     match hash_of(&text) == hash {
         true => Ok(text),
         false => Err(RecordError::Another),

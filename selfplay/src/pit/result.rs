@@ -15,7 +15,7 @@ use std::fmt;
 pub(crate) const RESULTS: &str = "results.jsonl";
 
 /// The most bytes of all results: a million games have about 300 MB.
-pub(crate) const LARGEST_RESULTS: u64 = 1 << 32;
+pub(crate) const MAX_RESULTS_BYTES: u64 = 1 << 32;
 
 /// The summary of a game, as the results keep it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// The most draws of one opening: a draw whose game is over is repeated.
-const MOST_TRIES: u32 = 1_000;
+const MAX_TRIES: u32 = 1_000;
 
 /// Openings that one thread draws at once.
 const DRAWN_AT_ONCE: usize = 256;
@@ -86,7 +86,7 @@ fn set_up(rng: &mut ChaCha8Rng) -> Game {
 /// Random setups and `turns` random turns, redrawn until the game is not over after them.
 pub(super) fn random_opening(seed: u64, pair: u64, turns: u32) -> Result<Game> {
     let mut rng = opening_stream(seed, pair);
-    for _ in 0..MOST_TRIES {
+    for _ in 0..MAX_TRIES {
         let mut game = set_up(&mut rng);
         for _ in 0..turns {
             if game.outcome().is_none() {
@@ -179,7 +179,7 @@ impl Drawing {
         if self.game.outcome().is_some() {
             let Self { pair, turns, .. } = self;
             ensure!(
-                self.tries < MOST_TRIES,
+                self.tries < MAX_TRIES,
                 "opening {pair}: after {turns} turns every game is over"
             );
             self.tries += 1;

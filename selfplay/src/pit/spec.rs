@@ -5,23 +5,23 @@ use super::schedule::Schedule;
 use super::sprt::SprtOrder;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
-use engine::config::{MOST_EVALUATIONS, PlayerSpec, SET_REPLACED};
+use engine::config::{MAX_EVALUATIONS, PlayerSpec, SET_REPLACED};
 use engine::files;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The most games of a match.
-const MOST_GAMES: u64 = 1_000_000;
+const MAX_GAMES: u64 = 1_000_000;
 
 /// The most players of a match.
-const MOST_PLAYERS: usize = 100;
+const MAX_PLAYERS: usize = 100;
 
 /// The most turns that are sampled for an opening.
-const MOST_OPENING_TURNS: u32 = 40;
+const MAX_OPENING_TURNS: u32 = 40;
 
 /// The most bytes of a match's file; a usual one has a few hundred.
-const LARGEST: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// A match as requested. All but the players and the turn limit are options of the command line too.
 #[derive(Debug, Clone, Default, PartialEq, Args, Deserialize)]
@@ -46,7 +46,7 @@ pub(super) struct MatchSpec {
     pub(super) schedule: Schedule,
     /// Evaluations a turn, for searches without a limit of their own
     #[arg(long, value_name = "N")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_EVALUATIONS)))]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_EVALUATIONS)))]
     pub(super) evaluations: Option<u32>,
     /// Time control of external engines: `TURN/RESERVE/PERCENT/MAX`; only TURN is required. Time left of TURN enters the reserve by
     /// PERCENT, up to MAX. Time beyond TURN is taken from the reserve. Examples: 2s, 15s/2m, 30s/5m/100/10m. Each worker then plays one
@@ -59,7 +59,7 @@ pub(super) struct MatchSpec {
     pub(super) openings: OpeningsSpec,
     /// Turns after sampled setups that are sampled too
     #[arg(long, value_name = "N", default_value_t = 0)]
-    #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(MOST_OPENING_TURNS)))]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(MAX_OPENING_TURNS)))]
     pub(super) opening_turns: u32,
     /// Player that samples opening turns: `random`, or one with a policy [default: random]
     #[arg(long, value_name = "PLAYER", requires = "opening_turns")]
@@ -78,9 +78,9 @@ pub(super) struct MatchSpec {
 
 fn even(text: &str) -> Result<u64, String> {
     match text.parse() {
-        Ok(games @ 2..=MOST_GAMES) if games % 2 == 0 => Ok(games),
+        Ok(games @ 2..=MAX_GAMES) if games % 2 == 0 => Ok(games),
         _ => Err(format!(
-            "a match is made of pairs of games: an even number from 2 to {MOST_GAMES}"
+            "a match is made of pairs of games: an even number from 2 to {MAX_GAMES}"
         )),
     }
 }
@@ -158,7 +158,7 @@ impl MatchSpec {
     /// Reads a match's file.
     pub(super) fn load(path: &Path) -> Result<Self> {
         let what = || format!("--match {}", path.display());
-        let bytes = files::read_whole(path, LARGEST).with_context(what)?;
+        let bytes = files::read_whole(path, MAX_BYTES).with_context(what)?;
         let text = String::from_utf8(bytes).map_err(|_| anyhow!("{}: this is not text", what()))?;
         toml::from_str(&text).map_err(|error: toml::de::Error| {
             let is_old = error.message().contains("unknown field `set`");
@@ -172,8 +172,8 @@ impl MatchSpec {
         let key = |name: &str| origin.key(name);
         let Self { players, games, .. } = self;
         ensure!(
-            (2..=MOST_PLAYERS).contains(&players.len()),
-            "{}: a match has 2 to {MOST_PLAYERS} players, not {}",
+            (2..=MAX_PLAYERS).contains(&players.len()),
+            "{}: a match has 2 to {MAX_PLAYERS} players, not {}",
             origin.of_players(),
             players.len()
         );
@@ -184,8 +184,8 @@ impl MatchSpec {
         );
         let pairings = self.schedule.pairings(players.len()).len() as u64;
         ensure!(
-            games.saturating_mul(pairings) <= MOST_GAMES,
-            "{} = {games}: with {pairings} pairings these are more than {MOST_GAMES} games",
+            games.saturating_mul(pairings) <= MAX_GAMES,
+            "{} = {games}: with {pairings} pairings these are more than {MAX_GAMES} games",
             key("games")
         );
         self.check_openings(origin)?;
@@ -198,8 +198,8 @@ impl MatchSpec {
         }
         if let Some(number) = self.evaluations {
             ensure!(
-                (1..=MOST_EVALUATIONS).contains(&number),
-                "{} = {number} is out of range: allowed is 1 to {MOST_EVALUATIONS}",
+                (1..=MAX_EVALUATIONS).contains(&number),
+                "{} = {number} is out of range: allowed is 1 to {MAX_EVALUATIONS}",
                 key("evaluations")
             );
         }
@@ -231,8 +231,8 @@ impl MatchSpec {
     fn check_openings(&self, origin: &SpecOrigin) -> Result<()> {
         let turns = self.opening_turns;
         ensure!(
-            turns <= MOST_OPENING_TURNS,
-            "{} = {turns} is out of range: allowed is 0 to {MOST_OPENING_TURNS}",
+            turns <= MAX_OPENING_TURNS,
+            "{} = {turns} is out of range: allowed is 0 to {MAX_OPENING_TURNS}",
             origin.key("opening_turns")
         );
         if self.openings != OpeningsSpec::Sampled {

@@ -41,7 +41,7 @@ pub(super) struct MatchTask {
 }
 
 /// The match ends after so many games in a row in which an engine failed before its first turn.
-const MOST_FAILURES: u32 = 3;
+const MAX_FAILURES: u32 = 3;
 
 /// A game that is over.
 #[derive(Debug)]
@@ -221,13 +221,13 @@ impl MatchTask {
                 failures.store(0, Relaxed);
             } else if lost_by == Some(side) {
                 fails = Some(player);
-                if failures.fetch_add(1, Relaxed) + 1 < MOST_FAILURES {
+                if failures.fetch_add(1, Relaxed) + 1 < MAX_FAILURES {
                     continue;
                 }
                 let name = self.labels.get(player).map_or("", String::as_str);
                 let fault = over.forfeit().map(Forfeit::in_words).unwrap_or_default();
                 bail!(
-                    "{name} failed in {MOST_FAILURES} games in a row before its first turn; in game {}, {fault}",
+                    "{name} failed in {MAX_FAILURES} games in a row before its first turn; in game {}, {fault}",
                     over.fixture.number
                 );
             }

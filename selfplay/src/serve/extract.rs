@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
 /// The most bytes of a body.
-pub(super) const MOST_BYTES: usize = 256 << 10;
+pub(super) const MAX_BYTES: usize = 256 << 10;
 
 /// A body of JSON.
 pub(super) struct JsonBody<T>(pub(super) T);
@@ -68,7 +68,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
 fn unreadable(rejection: BytesRejection) -> ApiError {
     let message = match rejection.status() {
         StatusCode::PAYLOAD_TOO_LARGE => {
-            format!("the body is larger than {} KiB, the most", MOST_BYTES >> 10)
+            format!("the body is larger than {} KiB, the most", MAX_BYTES >> 10)
         }
         _ => format!("the body can't be read: {}", rejection.body_text()),
     };

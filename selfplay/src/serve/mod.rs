@@ -77,7 +77,7 @@ pub(crate) struct ServeArguments {
     open: bool,
     #[command(flatten)]
     device: DeviceArguments,
-    /// Threads of each search that evaluate a network on the processor [default: half of the cores]
+    /// Threads of each search that evaluate a network on the CPU [default: half of the cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     #[command(flatten)]

@@ -12,7 +12,7 @@ const BUILT_IN: &str = "tusker";
 const MATERIAL: &str = "material";
 
 /// Evaluators that wait for the next search.
-const MOST_IDLE: usize = 4;
+const MAX_IDLE: usize = 4;
 
 /// An evaluator, and the name of its player.
 pub(super) struct NamedEvaluator {
@@ -110,7 +110,7 @@ impl Players {
     /// Takes an evaluator back.
     pub(super) fn give_back(&self, evaluator: NamedEvaluator) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() >= MOST_IDLE {
+        if idle.len() >= MAX_IDLE {
             idle.remove(0);
         }
         idle.push(evaluator);

@@ -12,13 +12,13 @@ use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 /// The most turns of an answer.
-const MOST_TURNS: u32 = 16;
+const MAX_TURNS: u32 = 16;
 
 /// The prefixes of turns that are followed at each step.
 const BEAM_WIDTH: u32 = 48;
 
 /// As many as that beam and the turns need ([`SearchOptions::gumbel`]).
-const EVALUATIONS: u32 = 2 * (1 + 3 * BEAM_WIDTH + MOST_TURNS);
+const EVALUATIONS: u32 = 2 * (1 + 3 * BEAM_WIDTH + MAX_TURNS);
 
 /// `POST /api/policy`.
 #[derive(Debug, Deserialize)]
@@ -50,9 +50,9 @@ struct PolicyTurn {
 impl PolicyRequest {
     /// Finds the turns by a beam of the policy's likeliest prefixes.
     pub(super) fn answer(&self, players: &Players) -> ApiResult<PolicyAnswer> {
-        if !(1..=MOST_TURNS).contains(&self.turns) {
+        if !(1..=MAX_TURNS).contains(&self.turns) {
             return Err(ApiError::wrong(format!(
-                "`turns` must be a number from 1 to {MOST_TURNS}"
+                "`turns` must be a number from 1 to {MAX_TURNS}"
             )));
         }
         let game = self.game.unfinished_game()?;
@@ -60,7 +60,7 @@ impl PolicyRequest {
         let config = SearchConfig {
             mode: AutoOr::Fixed(SearchMode::Gumbel),
             gumbel: GumbelConfig {
-                candidates: AutoOr::Fixed(MOST_TURNS),
+                candidates: AutoOr::Fixed(MAX_TURNS),
                 beam_width: AutoOr::Fixed(BEAM_WIDTH),
                 beam_value_scale: 0.0,
                 ..players.search().gumbel
@@ -81,7 +81,7 @@ impl PolicyRequest {
         let of_player = evaluator.evaluator.as_mut();
         search_to_end(&mut search, of_player, game.history(), &mut rng, |_| ())?;
         players.give_back(evaluator);
-        let found = search.report(MOST_TURNS as usize).turns.into_iter();
+        let found = search.report(MAX_TURNS as usize).turns.into_iter();
         let mut turns: Vec<PolicyTurn> = found
             .filter_map(|found| {
                 let (turn, prior) = (found.turn, found.prior?);

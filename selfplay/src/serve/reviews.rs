@@ -17,10 +17,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// The time that an analysis may search, from its start or from where it was resumed.
-pub(super) const MOST_TIME: Duration = Duration::from_secs(1_800);
+pub(super) const MAX_TIME: Duration = Duration::from_secs(1_800);
 
 /// The most evaluations of each position.
-const MOST_EVALUATIONS: u32 = 100_000;
+const MAX_EVALUATIONS: u32 = 100_000;
 
 /// The losses of win probability from which a turn is marked.
 const MARKS: [(f32, &str); 3] = [(0.2, "blunder"), (0.1, "mistake"), (0.05, "inaccuracy")];
@@ -82,9 +82,9 @@ impl Reviews {
 
     /// Starts an analysis, and returns its number.
     pub(super) fn start(&self, request: &ReviewRequest) -> ApiResult<String> {
-        if !(1..=MOST_EVALUATIONS).contains(&request.evaluations) {
+        if !(1..=MAX_EVALUATIONS).contains(&request.evaluations) {
             return Err(ApiError::wrong(format!(
-                "`evaluations` must be a number from 1 to {MOST_EVALUATIONS}"
+                "`evaluations` must be a number from 1 to {MAX_EVALUATIONS}"
             )));
         }
         self.players.check(&request.player)?;

@@ -1,7 +1,7 @@
 //! The paths of the page and of its API.
 
 use super::error::{ApiError, ApiResult};
-use super::extract::{Id, JsonBody, MOST_BYTES, QueryOf};
+use super::extract::{Id, JsonBody, MAX_BYTES, QueryOf};
 use super::games::{GamesIndex, GamesQuery};
 use super::guard::{Guard, guarded};
 use super::page;
@@ -34,10 +34,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, watch};
 
 /// Streams of events at once: they leave connections for other requests.
-const MOST_STREAMS: usize = 32;
+const MAX_STREAMS: usize = 32;
 
 /// Policies that are computed at once.
-const MOST_POLICIES: usize = 2;
+const MAX_POLICIES: usize = 2;
 
 /// The time between two events of a search.
 const EVENT_TIME: Duration = Duration::from_millis(250);
@@ -86,11 +86,11 @@ impl Server {
         });
         Ok(Self {
             searches: Searches::new(Arc::clone(&players))?,
-            reviews: Reviews::new(Arc::clone(&players), reviews::MOST_TIME),
+            reviews: Reviews::new(Arc::clone(&players), reviews::MAX_TIME),
             players,
             run: run.transpose()?,
-            policies: Arc::new(Semaphore::new(MOST_POLICIES)),
-            streams: Arc::new(Semaphore::new(MOST_STREAMS)),
+            policies: Arc::new(Semaphore::new(MAX_POLICIES)),
+            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
         })
     }
 
@@ -209,7 +209,7 @@ pub(super) fn router(server: Arc<Server>, guard: Arc<Guard>) -> Router {
     Router::new()
         .nest("/api", api)
         .fallback(get(file))
-        .layer(DefaultBodyLimit::max(MOST_BYTES))
+        .layer(DefaultBodyLimit::max(MAX_BYTES))
         .layer(from_fn_with_state(guard, guarded))
         .with_state(server)
 }
@@ -457,7 +457,7 @@ fn events(
     let place = Arc::clone(&server.streams).try_acquire_owned();
     let place = place.map_err(|_| {
         ApiError::busy(format!(
-            "{MOST_STREAMS} streams of events are open, the most at once: close a page of this server"
+            "{MAX_STREAMS} streams of events are open, the most at once: close a page of this server"
         ))
     })?;
     // The stream holds its place until it is dropped.

@@ -10,7 +10,7 @@ use arimaa::rules::{Board, Game, Outcome, Pending, Phase, Position, Side, StepSt
 use serde::{Deserialize, Serialize};
 
 /// The most turns of a game in a request.
-const MOST_TURNS: usize = 2_000;
+const MAX_TURNS: usize = 2_000;
 
 /// A game in a request or an answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -26,9 +26,9 @@ pub(super) struct GameText {
 impl GameText {
     /// The game, played under the rules.
     pub(super) fn game(&self) -> ApiResult<Game> {
-        if self.turns.len() > MOST_TURNS {
+        if self.turns.len() > MAX_TURNS {
             return Err(ApiError::wrong(format!(
-                "a game here has at most {MOST_TURNS} turns"
+                "a game here has at most {MAX_TURNS} turns"
             )));
         }
         let mut game = match &self.start {
@@ -207,9 +207,9 @@ pub(super) struct RecordAnswer {
 /// Reads a record or a position.
 pub(super) fn record(request: &RecordRequest) -> ApiResult<RecordAnswer> {
     let game = parse_record(&request.text).map_err(ApiError::wrong)?;
-    if game.turns().len() > MOST_TURNS {
+    if game.turns().len() > MAX_TURNS {
         return Err(ApiError::wrong(format!(
-            "a game here has at most {MOST_TURNS} turns"
+            "a game here has at most {MAX_TURNS} turns"
         )));
     }
     let first = TurnLabel::due(&Game::from_position(*game.start()));

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The most bytes of a small file.
-const LARGEST: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// `GET /api/run`.
 #[derive(Debug, Default, Serialize)]
@@ -254,7 +254,7 @@ fn text_file(path: &Path, problems: &mut Problems) -> Option<String> {
 }
 
 fn file(path: &Path, problems: &mut Problems) -> Option<Vec<u8>> {
-    match read_whole(path, LARGEST) {
+    match read_whole(path, MAX_BYTES) {
         Ok(bytes) => Some(bytes),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// The limit of a search.
-const MOST_TIME: Duration = Duration::from_secs(600);
+const MAX_TIME: Duration = Duration::from_secs(600);
 
 /// The tree of a search, in MiB.
 pub(super) const MEMORY_MIB: u32 = 64;
@@ -36,7 +36,7 @@ impl Limits {
 
     pub(super) fn check(&self) -> ApiResult<()> {
         let seconds = self.seconds.unwrap_or(1.0);
-        let most = MOST_TIME.as_secs_f64();
+        let most = MAX_TIME.as_secs_f64();
         if !(0.001..=most).contains(&seconds) {
             return Err(ApiError::wrong(format!(
                 "`seconds` must be a number from 0.001 to {most}"
@@ -54,7 +54,7 @@ impl Limits {
         let budget = Budget {
             evaluations: self.evaluations,
             visits: None,
-            time: Some(self.seconds.map_or(MOST_TIME, Duration::from_secs_f64)),
+            time: Some(self.seconds.map_or(MAX_TIME, Duration::from_secs_f64)),
             memory_mib: config.memory_mib.min(MEMORY_MIB),
             stops_when_decided: self.evaluations.is_some() || self.seconds.is_some(),
         };

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 const KEPT_TIME: Duration = Duration::from_secs(600);
 
 /// Ended searches that keep their trees.
-const MOST_TREES: usize = 2;
+const MAX_TREES: usize = 2;
 
 /// How long an ended search keeps its tree.
 pub(super) const TREE_TIME: Duration = Duration::from_secs(120);
@@ -181,7 +181,7 @@ fn drop_old_trees(entries: &Entries<Entry>, now: Instant) {
         let age = ending
             .ended
             .map(|ended| now.saturating_duration_since(ended));
-        if index >= MOST_TREES || age >= Some(TREE_TIME) {
+        if index >= MAX_TREES || age >= Some(TREE_TIME) {
             ending.search = None;
         }
     }

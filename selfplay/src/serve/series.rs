@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The most points of a column in an answer.
-const MOST_POINTS: usize = 2_000;
+const MAX_POINTS: usize = 2_000;
 
 /// The most lines that are kept of each kind; then every second one goes.
-const MOST_LINES: usize = 20_000;
+const MAX_LINES: usize = 20_000;
 
 /// The lines of a log, as far as they have been read.
 #[derive(Debug)]
@@ -158,7 +158,7 @@ fn add(series: &mut MeasuredSeries, line: &LogLine) {
         measured.extend(value.map(|value| (key.to_owned(), value)));
     }
     series.push((step, line.generation), measured);
-    series.thin(MOST_LINES);
+    series.thin(MAX_LINES);
 }
 
 fn columns_of(series: &MeasuredSeries) -> Columns {
@@ -167,7 +167,7 @@ fn columns_of(series: &MeasuredSeries) -> Columns {
 }
 
 fn columns(lines: &[&Measured]) -> Columns {
-    let every = lines.len().div_ceil(MOST_POINTS).max(1);
+    let every = lines.len().div_ceil(MAX_POINTS).max(1);
     // The newest line is always there.
     let chosen: Vec<&Measured> = lines.iter().rev().step_by(every).copied().collect();
     let mut columns = Columns::new();
@@ -298,9 +298,9 @@ mod tests {
             add(&mut lines, &line);
             assert_eq!(lines.points().last().unwrap().1["step"], step as f64);
         }
-        assert!(lines.points().len() <= MOST_LINES);
+        assert!(lines.points().len() <= MAX_LINES);
         let steps = &columns_of(&lines)["step"];
-        assert!(steps.len() <= MOST_POINTS && steps.len() > MOST_POINTS / 3);
+        assert!(steps.len() <= MAX_POINTS && steps.len() > MAX_POINTS / 3);
         assert_eq!(steps.last(), Some(&Some(49_999.0)));
     }
 }

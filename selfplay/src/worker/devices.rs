@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The devices as options.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DeviceArguments {
-    /// Device that evaluates networks: cpu, cuda, cuda:N, or several GPUs, such as cuda:0,cuda:1. cpu:service treats the processor as a
+    /// Device that evaluates networks: cpu, cuda, cuda:N, or several GPUs, such as cuda:0,cuda:1. cpu:service treats the CPU as a
     /// GPU, for tests
     #[arg(
         long = "device",
@@ -32,7 +32,7 @@ impl DeviceArguments {
 /// The devices that evaluate networks, with their precision. Copies share the evaluation service.
 #[derive(Debug, Clone)]
 pub(crate) struct Devices {
-    /// One at least: the processor, or GPUs.
+    /// One at least: the CPU, or GPUs.
     pub(crate) list: Vec<Device>,
     pub(crate) precision: Precision,
     /// Whether the batch sizes of GPUs are tuned anew, without the remembered ones.

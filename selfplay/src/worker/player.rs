@@ -20,8 +20,8 @@ use std::sync::Arc;
 /// Random networks of one size are all the same network.
 const RANDOM_NETWORK_SEED: u64 = 0;
 
-/// The fewest queries for each of several threads: a processor evaluates a batch of 2 in the time of two batches of 1.
-const LEAST_PART: usize = 2;
+/// The fewest queries for each of several threads: a CPU evaluates a batch of 2 in the time of two batches of 1.
+const MIN_PART: usize = 2;
 
 /// The prefix of a network that plays without a search.
 const POLICY: &str = "policy:";
@@ -169,7 +169,7 @@ impl Player {
         Ok(service.load(network, self.devices.precision, self.short_name())?)
     }
 
-    /// An evaluator for a single search; none for a player that doesn't search. On a processor a network is evaluated on so many
+    /// An evaluator for a single search; none for a player that doesn't search. On a CPU a network is evaluated on so many
     /// threads, the calling one among them: each has a copy of its own, and batches are divided. A GPU gets whole batches. `material`
     /// and `uniform` stay on one thread: they are faster than a message to another. [`leaves_at_once`](Evaluator::leaves_at_once) is the
     /// best number of leaves in a batch.
@@ -203,7 +203,7 @@ impl Player {
             evaluators.push(Box::new(evaluator));
         }
         Ok(Some(Box::new(ParallelEvaluator::new(
-            evaluators, LEAST_PART,
+            evaluators, MIN_PART,
         )?)))
     }
 
@@ -372,7 +372,7 @@ mod tests {
         records
     }
 
-    /// As on a GPU, but on the processor.
+    /// As on a GPU, but on the CPU.
     #[test]
     fn a_service_evaluates_for_all_workers() {
         // A new network finds all steps equally likely, in whatever way it is computed: the games are the same.

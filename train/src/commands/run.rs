@@ -6,7 +6,7 @@ use crate::trainer::checkpoint;
 use crate::trainer::lock::lock_run;
 use crate::trainer::plan::TrainingBudget;
 use crate::trainer::record::Recorder;
-use crate::trainer::training::{Ending, train};
+use crate::trainer::training::{TrainingEnd, train};
 use crate::trainer::workers_seen::WorkersSeen;
 use anyhow::{Context, Result};
 use clap::Args;
@@ -124,10 +124,10 @@ pub(super) fn train_next(
         &mut WorkersSeen::default(),
         stop,
     )?;
-    let exit = Exit::of(matches!(ending, Ending::Published { .. }));
+    let exit = Exit::of(matches!(ending, TrainingEnd::Published { .. }));
     print(&match ending {
-        Ending::Published { path, .. } => path.display().to_string(),
-        Ending::Stopped {
+        TrainingEnd::Published { path, .. } => path.display().to_string(),
+        TrainingEnd::Stopped {
             generation,
             step,
             steps,
@@ -136,7 +136,7 @@ pub(super) fn train_next(
             "stopped at step {step} of {steps} for network {generation}; {command} resumes from {}",
             checkpoint.display()
         ),
-        Ending::NotBegun => format!("stopped while it waited for games; {command} resumes"),
+        TrainingEnd::NotBegun => format!("stopped while it waited for games; {command} resumes"),
     })?;
     Ok(exit)
 }

@@ -41,7 +41,7 @@ pub(crate) struct RowRef<'a> {
 pub(super) const WEIGHT_UNITS: u32 = 256;
 
 /// No row weighs more than this: whatever a file says, no row is drawn more often in an epoch.
-const GREATEST_WEIGHT: f32 = 1_000.0;
+const MAX_WEIGHT: f32 = 1_000.0;
 
 /// The rows that a sum of weights stands for.
 pub(super) fn rows_of_weight(weight: u64) -> u64 {
@@ -64,7 +64,7 @@ pub(super) fn game_weight(record: &GameRecord) -> (u32, u32) {
         let rows = turn.rows.iter().filter(|row| row.weight > 0.0);
         let bytes_before = bytes;
         for row in rows {
-            let row_weight = row.weight.min(GREATEST_WEIGHT);
+            let row_weight = row.weight.min(MAX_WEIGHT);
             weight += f64::from(row_weight);
             bytes += size_of::<Row>() + size_of_val(&row.policy[..]);
             bytes += row_weight.ceil() as usize * BYTES_PER_DRAW;
@@ -89,7 +89,7 @@ fn first_row(turn: &TurnRecord) -> Option<&RowRecord> {
 /// How often a row is drawn in an epoch: as often as its weight says, and once more with the chance of the rest. `random` draws from
 /// 0 to 1.
 pub(super) fn draws_of(weight: f32, random: impl FnOnce() -> f32) -> u16 {
-    let weight = weight.min(GREATEST_WEIGHT);
+    let weight = weight.min(MAX_WEIGHT);
     let (whole, rest) = (weight.trunc(), weight.fract());
     whole as u16 + u16::from(rest > 0.0 && random() < rest)
 }

@@ -21,7 +21,7 @@ pub(super) const VERMILION: RGBColor = RGBColor(213, 94, 0);
 const GREY: RGBColor = RGBColor(150, 150, 150);
 
 /// The largest number that is drawn: a larger one would hide all others.
-pub(super) const LARGEST: f64 = 1e12;
+pub(super) const MAX_VALUE: f64 = 1e12;
 
 /// The height of a page's title, in pixels.
 const TITLE_HEIGHT: u32 = 40;
@@ -147,7 +147,7 @@ impl Axis {
     }
 
     fn can_draw(&self, number: f64) -> bool {
-        let (low, high) = self.range.unwrap_or((-LARGEST, LARGEST));
+        let (low, high) = self.range.unwrap_or((-MAX_VALUE, MAX_VALUE));
         (low..=high).contains(&number)
     }
 }

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 const RATING: &str = "Rating; bars: 95% intervals of the distance to the newest network";
 
 /// More points than this are drawn as means of neighbours.
-const MOST_POINTS: usize = 1_000;
+const MAX_POINTS: usize = 1_000;
 
 /// The measurements on the page.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -216,7 +216,7 @@ fn by_step(
 /// A series' points, means of neighbours where they are many.
 fn thin(series: &Series) -> Vec<(f64, f64)> {
     let points = series.points();
-    let together = points.len().div_ceil(MOST_POINTS).max(1);
+    let together = points.len().div_ceil(MAX_POINTS).max(1);
     let mean = |points: &[(u64, f64)]| {
         let finite = points.iter().filter(|point| point.1.is_finite());
         let (mut steps, mut values, mut count) = (0.0, 0.0, 0.0);

@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 /// The bytes of a file, at most.
-const LARGEST: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Reads a file; none if there is none. `what` names its contents in errors.
 ///
@@ -35,7 +35,7 @@ pub(super) fn read<Contents: DeserializeOwned>(
 ///
 /// The file can't be read, or its checksum doesn't match.
 pub(super) fn read_text(path: &Path) -> Result<Option<String>, TrainError> {
-    let bytes = match read_whole(path, LARGEST) {
+    let bytes = match read_whole(path, MAX_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(TrainError::io("read", path)(error)),

@@ -26,7 +26,7 @@ use tch::{Tensor, no_grad_guard};
 const FORMAT_VERSION: u32 = 5;
 
 /// The most bytes of a file.
-const LARGEST: u64 = 1 << 34;
+const MAX_BYTES: u64 = 1 << 34;
 
 /// The name of the format, and of the metadata entry.
 pub(crate) const FORMAT: &str = "tusker-checkpoint";
@@ -210,7 +210,7 @@ pub(crate) struct Checkpoint {
 impl Checkpoint {
     /// Reads and checks a checkpoint: its versions, its form and its digest.
     pub(crate) fn load(path: &Path) -> Result<Self, TrainError> {
-        let bytes = read_whole(path, LARGEST).map_err(TrainError::io("read", path))?;
+        let bytes = read_whole(path, MAX_BYTES).map_err(TrainError::io("read", path))?;
         let (_, metadata) =
             SafeTensors::read_metadata(&bytes).map_err(TrainError::checkpoint(path))?;
         let header = metadata

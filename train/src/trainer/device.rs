@@ -90,7 +90,7 @@ mod tests {
              network (network.blocks, network.channels), or end other programs that use the device (libtorch: CUDA out of memory. \
              Tried to allocate 2.00 GiB. GPU 1 has 10.00 GiB.)"
         );
-        // An allocation that is really too large for a processor's memory.
+        // An allocation that is really too large for a CPU's memory.
         let work = Work {
             device: tch::Device::Cpu,
             ..WORK
@@ -112,7 +112,7 @@ mod tests {
             "device cuda:1 failed (libtorch: CUDA error: an illegal memory access was encountered): this process can compute \
              nothing more on it; the same command resumes from what is saved"
         );
-        // What fails on a processor is no device.
+        // What fails on a CPU is no device.
         let work = Work {
             device: tch::Device::Cpu,
             ..WORK

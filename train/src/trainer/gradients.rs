@@ -22,7 +22,7 @@ use tch::{Device, Kind, TchError, Tensor, no_grad_guard};
 const SLICE_ROWS: usize = 64;
 
 /// A batch is split into no more slices than this: each holds gradients of all parameters until they are added.
-const MOST_SLICES: usize = 16;
+const MAX_SLICES: usize = 16;
 
 /// Rows that are evaluated together when losses are measured.
 const EVALUATION_ROWS: usize = 256;
@@ -204,7 +204,7 @@ fn measure_chunk(
 }
 
 fn split(batch: &Batch) -> Vec<Slice> {
-    let count = batch.len().div_ceil(SLICE_ROWS).min(MOST_SLICES);
+    let count = batch.len().div_ceil(SLICE_ROWS).min(MAX_SLICES);
     let whole = batch.weights();
     let share = |&part: &f64, &whole: &f64| if whole > 0.0 { part / whole } else { 0.0 };
     let bounds = |number: usize| number * batch.len() / count;

@@ -11,7 +11,7 @@ use tch::{Device, Kind, Reduction, TchError, Tensor, no_grad_guard};
 const ILLEGAL_LOGIT: f64 = -1e9;
 
 /// The least sum of weights: a batch in which no row has a weight has a loss of 0.
-const LEAST_WEIGHT: f64 = 1e-6;
+const MIN_WEIGHT: f64 = 1e-6;
 
 /// The planes with pieces: own and enemy ones of each kind.
 const PIECE_PLANES: i64 = 12;
@@ -152,7 +152,7 @@ struct Weights<'a> {
 impl<'a> Weights<'a> {
     /// Weights `[batch]`.
     fn new(of_rows: &'a Tensor) -> Result<Self, TchError> {
-        let sum = of_rows.f_sum(None)?.f_clamp_min(LEAST_WEIGHT)?;
+        let sum = of_rows.f_sum(None)?.f_clamp_min(MIN_WEIGHT)?;
         Ok(Self { of_rows, sum })
     }
 

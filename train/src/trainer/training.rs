@@ -38,7 +38,7 @@ const DROPPED_IN_A_ROW: u64 = 3;
 
 /// How a training ended.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Ending {
+pub(crate) enum TrainingEnd {
     /// The next network is published.
     Published {
         /// Its generation.
@@ -83,7 +83,7 @@ struct Training<'a> {
 
 /// How a part of a training ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Flow {
+enum StepFlow {
     Continue,
     /// A stop is requested.
     Stop,
@@ -100,9 +100,9 @@ pub(crate) fn train(
     device: Device,
     workers_seen: &mut WorkersSeen,
     stop: &Stop,
-) -> Result<Ending, TrainError> {
+) -> Result<TrainingEnd, TrainError> {
     let Some(plan) = TrainingPlan::make(run, config, budget, device, stop)? else {
-        return Ok(Ending::NotBegun);
+        return Ok(TrainingEnd::NotBegun);
     };
     let (begins, is_remade) = (plan.begins, plan.is_remade);
     let mut training = Training::new(run, config, plan, budget.wait, workers_seen)?;
@@ -119,12 +119,12 @@ pub(crate) fn train(
         .make_steps(stop)
         .map_err(|error| training.interrupted(error))?;
     match flow {
-        Flow::Continue => training.publish(),
-        Flow::Stop => {
+        StepFlow::Continue => training.publish(),
+        StepFlow::Stop => {
             training.save()?;
             Ok(training.stopped())
         }
-        Flow::StopWaiting => Ok(training.stopped()),
+        StepFlow::StopWaiting => Ok(training.stopped()),
     }
 }
 
@@ -172,7 +172,7 @@ impl<'a> Training<'a> {
     }
 
     /// Makes steps until the generation is complete or a stop is requested.
-    fn make_steps(&mut self, stop: &Stop) -> Result<Flow, TrainError> {
+    fn make_steps(&mut self, stop: &Stop) -> Result<StepFlow, TrainError> {
         let mut loader = self.start_loader();
         let steps = self.state.last_step - self.state.first_step;
         let label = format!("train network {}", self.state.generation);
@@ -183,7 +183,7 @@ impl<'a> Training<'a> {
             let batch_size = self.config.train.batch_size;
             if !self.supply.allows(batch_size) {
                 match self.wait_for_rows(stop)? {
-                    Flow::Continue => {}
+                    StepFlow::Continue => {}
                     flow => return Ok(flow),
                 }
                 loader = self.start_loader();
@@ -213,7 +213,7 @@ impl<'a> Training<'a> {
                 self.message(&meter)
             });
             if stop.is_requested() && !done {
-                return Ok(Flow::Stop);
+                return Ok(StepFlow::Stop);
             }
             let checkpoint_steps = self.config.train.checkpoint_steps.into();
             if self.state.step.is_multiple_of(checkpoint_steps) && !done {
@@ -233,7 +233,7 @@ impl<'a> Training<'a> {
         }
         let message = self.message(&meter);
         progress.finish(&format!("{} steps, {message}", grouped(steps)));
-        Ok(Flow::Continue)
+        Ok(StepFlow::Continue)
     }
 
     /// Makes a step; none if a loss or a gradient is not finite. Such a batch is kept in a file, and three in a row are an error.
@@ -261,7 +261,7 @@ impl<'a> Training<'a> {
     }
 
     /// Waits for enough new rows, and opens a new window with them.
-    fn wait_for_rows(&mut self, stop: &Stop) -> Result<Flow, TrainError> {
+    fn wait_for_rows(&mut self, stop: &Stop) -> Result<StepFlow, TrainError> {
         self.save()?;
         let mut waiting = Waiting::default();
         let mut new = WindowCounts::default();
@@ -289,7 +289,7 @@ impl<'a> Training<'a> {
             }
             self.workers_seen.look(self.run, Instant::now());
             if !waiting.wait(&missing, stop) {
-                return Ok(Flow::StopWaiting);
+                return Ok(StepFlow::StopWaiting);
             }
         }
         let window = self.supply.open_window(&self.config.train)?;
@@ -308,7 +308,7 @@ impl<'a> Training<'a> {
             grouped(self.window.games() as u64),
             grouped(self.window.training_rows()),
         ));
-        Ok(Flow::Continue)
+        Ok(StepFlow::Continue)
     }
 
     fn message(&self, meter: &LossMeter) -> String {
@@ -419,9 +419,9 @@ impl<'a> Training<'a> {
         }
     }
 
-    fn stopped(self) -> Ending {
+    fn stopped(self) -> TrainingEnd {
         let state = self.state;
-        Ending::Stopped {
+        TrainingEnd::Stopped {
             generation: state.generation,
             step: state.step - state.first_step,
             steps: state.last_step - state.first_step,
@@ -430,7 +430,7 @@ impl<'a> Training<'a> {
     }
 
     /// Measures and saves the complete network, and makes it the run's newest.
-    fn publish(mut self) -> Result<Ending, TrainError> {
+    fn publish(mut self) -> Result<TrainingEnd, TrainError> {
         let measured = self.measure();
         let after = measured.map_err(|error| self.interrupted(error))?;
         let before = self.state.validation_before;
@@ -457,7 +457,7 @@ impl<'a> Training<'a> {
         ));
         self.recorder
             .published(self.state.generation, self.state.step);
-        Ok(Ending::Published {
+        Ok(TrainingEnd::Published {
             generation: self.state.generation,
             path,
         })

@@ -199,12 +199,12 @@ fn read(mut pipe: impl Read) -> String {
 /// A program that runs until its end is requested. A thread watches it: if it ends before, a stop of everything else is requested at
 /// once.
 #[derive(Debug)]
-pub(super) struct Generator {
+pub(super) struct GeneratorProcess {
     ends: Arc<AtomicBool>,
     watch: Option<JoinHandle<Result<(), TrainError>>>,
 }
 
-impl Generator {
+impl GeneratorProcess {
     /// Starts it; `what` is its name in errors. A requested `stop` ends it too.
     ///
     /// The system ends it when the calling thread ends.
@@ -236,7 +236,7 @@ impl Generator {
     }
 }
 
-impl Drop for Generator {
+impl Drop for GeneratorProcess {
     /// There is no receiver left for its failure.
     fn drop(&mut self) {
         let _ = self.finish();
@@ -348,8 +348,8 @@ mod tests {
         assert_eq!(waiting.join().unwrap().unwrap(), None);
     }
 
-    fn start(script: &str, stop: &Stop) -> Generator {
-        Generator::start(&mut shell(script), "selfplay generate", stop.clone()).unwrap()
+    fn start(script: &str, stop: &Stop) -> GeneratorProcess {
+        GeneratorProcess::start(&mut shell(script), "selfplay generate", stop.clone()).unwrap()
     }
 
     fn wait_for(stop: &Stop) {

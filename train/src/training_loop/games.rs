@@ -2,7 +2,7 @@
 
 use super::self_play_meter::SelfPlayMeter;
 use super::selfplay::Workers;
-use super::state::{Flow, TrainingLoop};
+use super::state::{LoopFlow, TrainingLoop};
 use crate::error::TrainError;
 use crate::terminal::grouped;
 use crate::trainer::checkpoint;
@@ -51,11 +51,15 @@ fn known_to_the_trainer(run: &RunDirectory, trained: u32) -> Result<Known, Train
 impl TrainingLoop {
     /// Provides enough new games for the next network: `times` times the configured number. A network in training began with the
     /// first of them.
-    pub(super) fn provide_games(&mut self, trained: u32, times: u64) -> Result<Flow, TrainError> {
+    pub(super) fn provide_games(
+        &mut self,
+        trained: u32,
+        times: u64,
+    ) -> Result<LoopFlow, TrainError> {
         let known = known_to_the_trainer(&self.run, trained)?;
         let times = times - u64::from(known.is_training);
         if times == 0 {
-            return Ok(Flow::Continue);
+            return Ok(LoopFlow::Continue);
         }
         self.check_shards(&known)?;
         let is_first = self.is_without_network(trained);
@@ -83,7 +87,7 @@ impl TrainingLoop {
                 self.play(is_first, there, wanted, &known)?
             }
         };
-        if flow == Flow::Continue {
+        if flow == LoopFlow::Continue {
             let games = self.counts.in_new_shards(&self.run, &known.shards)?;
             self.log_self_play(generation, games);
         }
@@ -121,7 +125,7 @@ impl TrainingLoop {
         mut there: u64,
         wanted: u64,
         known: &Known,
-    ) -> Result<Flow, TrainError> {
+    ) -> Result<LoopFlow, TrainError> {
         let (name, player) = match is_first {
             true => (UNIFORM.to_owned(), UNIFORM.into()),
             false => {
@@ -140,7 +144,7 @@ impl TrainingLoop {
             self.selfplay
                 .generate(&self.run, &player, missing, self.seed, &workers)?;
             if self.stop.is_requested() {
-                return Ok(Flow::Stop);
+                return Ok(LoopFlow::Stop);
             }
             let now = self.counts.in_new_shards(&self.run, &known.shards)?;
             if now <= there {
@@ -151,21 +155,21 @@ impl TrainingLoop {
             }
             there = now;
         }
-        Ok(Flow::Continue)
+        Ok(LoopFlow::Continue)
     }
 
     /// Waits until the generator has played enough.
-    fn wait(&mut self, mut there: u64, wanted: u64, known: &Known) -> Result<Flow, TrainError> {
+    fn wait(&mut self, mut there: u64, wanted: u64, known: &Known) -> Result<LoopFlow, TrainError> {
         let mut progress = Progress::new("wait for new games", wanted);
         while there < wanted {
             self.workers_seen.look(&self.run, Instant::now());
             progress.show(there, || self.workers_seen.in_words());
             if !self.stop.sleep(INTERVAL) {
-                return Ok(Flow::Stop);
+                return Ok(LoopFlow::Stop);
             }
             there = self.counts.in_new_shards(&self.run, &known.shards)?;
         }
         progress.finish(&format!("{} games", grouped(there)));
-        Ok(Flow::Continue)
+        Ok(LoopFlow::Continue)
     }
 }

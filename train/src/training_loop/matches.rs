@@ -1,7 +1,7 @@
 //! The comparison of new networks: the gate, matches against earlier networks and anchors, ratings.
 
 use super::selfplay::Match;
-use super::state::{Flow, TrainingLoop};
+use super::state::{LoopFlow, TrainingLoop};
 use crate::error::TrainError;
 use crate::ratings::{MatchResult, Player, RatingMeasurements, RatingTable, result_file, signed};
 use crate::trainer::record::Recorder;
@@ -11,7 +11,7 @@ use std::path::Path;
 
 impl TrainingLoop {
     /// Decides on the candidates: each plays against the newest network, and is accepted or rejected.
-    pub(super) fn judge(&self) -> Result<Flow, TrainError> {
+    pub(super) fn judge(&self) -> Result<LoopFlow, TrainError> {
         let needed = self.config.training_loop.gate_score;
         for (generation, path) in self.run.list_candidates()? {
             let (champion, _) = self.newest()?;
@@ -22,7 +22,7 @@ impl TrainingLoop {
             let opponent = Player::Network(champion);
             let games = self.config.training_loop.gate_games;
             let Some(result) = self.result(generation, &path, opponent, games)? else {
-                return Ok(Flow::Stop);
+                return Ok(LoopFlow::Stop);
             };
             let verdict = if result.score >= needed {
                 self.run.accept_candidate(generation)?;
@@ -35,12 +35,12 @@ impl TrainingLoop {
                 "network {generation} is {verdict}: {result} games against network {champion}, and loop.gate_score = {needed}"
             ));
         }
-        Ok(Flow::Continue)
+        Ok(LoopFlow::Continue)
     }
 
     /// Plays the newest network's matches without a result, or with fewer games than requested. The last network to play is known once
     /// all are trained: it need not be the last one trained.
-    pub(super) fn compare(&self) -> Result<Flow, TrainError> {
+    pub(super) fn compare(&self) -> Result<LoopFlow, TrainError> {
         let settings = &self.config.training_loop;
         let (generation, path) = self.newest()?;
         let games = match self.trained()? >= settings.generations {
@@ -48,7 +48,7 @@ impl TrainingLoop {
             false => settings.match_games,
         };
         if games == 0 {
-            return Ok(Flow::Continue);
+            return Ok(LoopFlow::Continue);
         }
         let networks = self.run.list_networks()?;
         let before = networks.iter().map(|(number, _)| *number);
@@ -59,10 +59,10 @@ impl TrainingLoop {
             settings.anchors.iter().filter_map(Player::of_anchor),
         ) {
             if self.result(generation, &path, opponent, games)?.is_none() {
-                return Ok(Flow::Stop);
+                return Ok(LoopFlow::Stop);
             }
         }
-        Ok(Flow::Continue)
+        Ok(LoopFlow::Continue)
     }
 
     /// The result of a match, which is played if it is missing; none if a stop is requested.

@@ -42,10 +42,10 @@ use crate::trainer::checkpoint;
 use crate::trainer::lock::lock_run;
 use crate::trainer::metrics::LoopPhase;
 use crate::trainer::plan::TrainingBudget;
-use crate::trainer::training::{Ending, train};
+use crate::trainer::training::{TrainingEnd, train};
 use crate::trainer::workers_seen::WorkersSeen;
 use anyhow::{Context, Result, ensure};
-use child::Generator;
+use child::GeneratorProcess;
 use clap::Args;
 use engine::config::{Config, ConfigArguments, LoopOrder};
 use engine::progress::{in_words, say};
@@ -54,7 +54,7 @@ use engine::stop::{Exit, StopArguments};
 use network::{Device, Network};
 use self_play_meter::SelfPlayMeter;
 use selfplay::Selfplay;
-use state::{Flow, GameCounts, LoopWorkers, TrainingLoop};
+use state::{GameCounts, LoopFlow, LoopWorkers, TrainingLoop};
 use std::path::PathBuf;
 use std::time::Instant;
 use table::Table;
@@ -150,18 +150,18 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<Exit> {
     };
     let flow = training_loop.go()?;
     match flow {
-        Flow::Continue => training_loop.report()?,
-        Flow::Stop => print(&format!(
+        LoopFlow::Continue => training_loop.report()?,
+        LoopFlow::Stop => print(&format!(
             "stopped: `train loop --run {}` resumes it",
             training_loop.run.root().display()
         ))?,
     }
-    Ok(Exit::of(flow == Flow::Continue))
+    Ok(Exit::of(flow == LoopFlow::Continue))
 }
 
 impl TrainingLoop {
     /// Goes through the remaining generations, and ends the generator in any case.
-    fn go(&mut self) -> Result<Flow, TrainError> {
+    fn go(&mut self) -> Result<LoopFlow, TrainError> {
         self.announce()?;
         let went = self.go_through();
         // If it ended by itself, that is why everything else was stopped.
@@ -171,20 +171,20 @@ impl TrainingLoop {
         ended.map(|()| flow)
     }
 
-    fn go_through(&mut self) -> Result<Flow, TrainError> {
+    fn go_through(&mut self) -> Result<LoopFlow, TrainError> {
         let generations = self.config.training_loop.generations;
         self.start_generator()?;
         // A kill may have come between a network and its record.
         self.record_networks()?;
         self.clock.run(self.is_played_beside());
         // Ratings without an anchor are measured from the first network's matches; a later network's may be left from a kill.
-        if self.measure()? == Flow::Stop {
-            return Ok(Flow::Stop);
+        if self.measure()? == LoopFlow::Stop {
+            return Ok(LoopFlow::Stop);
         }
         loop {
             let trained = self.trained()?;
             if trained >= generations {
-                return Ok(Flow::Continue);
+                return Ok(LoopFlow::Continue);
             }
             let begun = Instant::now();
             let next = trained + 1;
@@ -193,16 +193,16 @@ impl TrainingLoop {
             self.clock.run(true);
             let flow = self.provide_and_train(trained)?;
             self.record_networks()?;
-            if flow == Flow::Stop {
-                return Ok(Flow::Stop);
+            if flow == LoopFlow::Stop {
+                return Ok(LoopFlow::Stop);
             }
             if next >= generations {
                 // More games would not be trained on.
                 self.end_generator()?;
             }
             self.clock.run(self.is_played_beside());
-            if self.measure()? == Flow::Stop {
-                return Ok(Flow::Stop);
+            if self.measure()? == LoopFlow::Stop {
+                return Ok(LoopFlow::Stop);
             }
             let took = begun.elapsed();
             let left = match generations - next {
@@ -234,10 +234,10 @@ impl TrainingLoop {
 
     /// Trains the next network as soon as there are games for it. It takes more games than configured if their rows don't suffice: for
     /// a step, or for all steps of a training that resumed with larger batches or fewer shards.
-    fn provide_and_train(&mut self, trained: u32) -> Result<Flow, TrainError> {
+    fn provide_and_train(&mut self, trained: u32) -> Result<LoopFlow, TrainError> {
         for times in 1.. {
-            if self.provide_games(trained, times)? == Flow::Stop {
-                return Ok(Flow::Stop);
+            if self.provide_games(trained, times)? == LoopFlow::Stop {
+                return Ok(LoopFlow::Stop);
             }
             self.begin_phase(Some((LoopPhase::Training, trained + 1)));
             match self.train() {
@@ -248,19 +248,19 @@ impl TrainingLoop {
                 trained => return trained,
             }
         }
-        Ok(Flow::Continue)
+        Ok(LoopFlow::Continue)
     }
 
     /// Measures the newest network's strength, and decides whether it plays.
-    fn measure(&mut self) -> Result<Flow, TrainError> {
+    fn measure(&mut self) -> Result<LoopFlow, TrainError> {
         let trained = self.trained()?;
         self.begin_phase(Some((LoopPhase::Matches, trained)));
-        if self.judge()? == Flow::Stop || self.compare()? == Flow::Stop {
-            return Ok(Flow::Stop);
+        if self.judge()? == LoopFlow::Stop || self.compare()? == LoopFlow::Stop {
+            return Ok(LoopFlow::Stop);
         }
         self.rate()?;
         self.show()?;
-        Ok(Flow::Continue)
+        Ok(LoopFlow::Continue)
     }
 
     /// Starts the generator if it should play beside the trainer and does not run yet. It does not start while `uniform` plays the
@@ -284,7 +284,7 @@ impl TrainingLoop {
     }
 
     fn end_generator(&mut self) -> Result<(), TrainError> {
-        self.generator.take().map_or(Ok(()), Generator::end)
+        self.generator.take().map_or(Ok(()), GeneratorProcess::end)
     }
 
     /// Reports what there is to do, and roughly how long it takes.
@@ -341,7 +341,7 @@ impl TrainingLoop {
     }
 
     /// Trains the next network, with the run's configuration as its file has it now.
-    fn train(&mut self) -> Result<Flow, TrainError> {
+    fn train(&mut self) -> Result<LoopFlow, TrainError> {
         self.workers_seen.look(&self.run, Instant::now());
         let config = Config::load(&self.run.config())?;
         let budget = TrainingBudget {
@@ -357,8 +357,8 @@ impl TrainingLoop {
             &mut self.workers_seen,
             &self.stop,
         )? {
-            Ending::Published { .. } => Ok(Flow::Continue),
-            Ending::Stopped {
+            TrainingEnd::Published { .. } => Ok(LoopFlow::Continue),
+            TrainingEnd::Stopped {
                 generation,
                 step,
                 steps,
@@ -367,9 +367,9 @@ impl TrainingLoop {
                 say(&format!(
                     "network {generation} is stopped at step {step} of {steps}"
                 ));
-                Ok(Flow::Stop)
+                Ok(LoopFlow::Stop)
             }
-            Ending::NotBegun => Ok(Flow::Stop),
+            TrainingEnd::NotBegun => Ok(LoopFlow::Stop),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The program `selfplay`: finding and running it.
 
-use super::child::{self, Generator, PageServer};
+use super::child::{self, GeneratorProcess, PageServer};
 use crate::error::TrainError;
 use crate::ratings::{MatchResult, Player};
 use engine::config::{Config, PlayerSpec};
@@ -97,9 +97,9 @@ impl Selfplay {
         run: &RunDirectory,
         seed: u64,
         workers: &Workers,
-    ) -> Result<Generator, TrainError> {
+    ) -> Result<GeneratorProcess, TrainError> {
         let mut command = self.generation(run, seed, workers);
-        Generator::start(&mut command, GENERATE, self.stop.clone())
+        GeneratorProcess::start(&mut command, GENERATE, self.stop.clone())
     }
 
     /// Lets a network play one game with itself without noise, into the run's folder `show`.

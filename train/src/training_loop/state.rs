@@ -1,6 +1,6 @@
 //! The loop of one run: its parts, and its newest networks.
 
-use super::child::Generator;
+use super::child::GeneratorProcess;
 use super::self_play_meter::SelfPlayMeter;
 use super::selfplay::{Selfplay, Workers};
 use crate::commands::run::Workplace;
@@ -20,7 +20,7 @@ use std::time::Instant;
 
 /// Whether the loop continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flow {
+pub(super) enum LoopFlow {
     Continue,
     /// A stop is requested.
     Stop,
@@ -37,7 +37,7 @@ pub(super) struct TrainingLoop {
     pub(super) workers: LoopWorkers,
     pub(super) selfplay: Selfplay,
     /// The generator that plays beside the trainer.
-    pub(super) generator: Option<Generator>,
+    pub(super) generator: Option<GeneratorProcess>,
     pub(super) counts: GameCounts,
     pub(super) workers_seen: WorkersSeen,
     /// The shards that were read before games are played.

@@ -39,7 +39,7 @@ pub(crate) struct Table {
 
 /// The state of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum NetworkStatus {
     Plays,
     Rejected,
     Waits,
@@ -50,9 +50,9 @@ impl Table {
     pub(crate) fn of_run(run: &RunDirectory) -> Result<Self, TrainError> {
         let mut networks = Vec::new();
         for (list, standing) in [
-            (run.list_networks()?, Standing::Plays),
-            (run.list_rejected()?, Standing::Rejected),
-            (run.list_candidates()?, Standing::Waits),
+            (run.list_networks()?, NetworkStatus::Plays),
+            (run.list_rejected()?, NetworkStatus::Rejected),
+            (run.list_candidates()?, NetworkStatus::Waits),
         ] {
             networks.extend(list.into_iter().map(|found| (found, standing)));
         }
@@ -75,7 +75,7 @@ impl Table {
 
 fn row(
     generation: u32,
-    standing: Standing,
+    standing: NetworkStatus,
     origin: &Origin,
     ratings: &RatingTable,
     anchors: &[Player],
@@ -94,9 +94,9 @@ fn row(
     };
     let mut row = vec![
         match standing {
-            Standing::Plays => generation.to_string(),
-            Standing::Rejected => format!("rejected {generation}"),
-            Standing::Waits => format!("waiting {generation}"),
+            NetworkStatus::Plays => generation.to_string(),
+            NetworkStatus::Rejected => format!("rejected {generation}"),
+            NetworkStatus::Waits => format!("waiting {generation}"),
         },
         number("new_games"),
         number("new_rows"),
@@ -185,9 +185,9 @@ mod tests {
             |generation, standing, origin| row(generation, standing, origin, &ratings, &anchors);
         let table = Table {
             rows: vec![
-                row(0, Standing::Plays, &Origin::new()),
-                row(11, Standing::Plays, &origin),
-                row(12, Standing::Rejected, &Origin::new()),
+                row(0, NetworkStatus::Plays, &Origin::new()),
+                row(11, NetworkStatus::Plays, &origin),
+                row(12, NetworkStatus::Rejected, &Origin::new()),
             ],
             anchors: anchors.clone(),
             reference: ratings.reference(),

@@ -296,7 +296,7 @@ fn the_loop_plays_through_the_evaluation_service() {
     }
 }
 
-/// What every measurement with a GPU begins with, on the processor.
+/// What every measurement with a GPU begins with, on the CPU.
 #[test]
 fn the_check_of_a_gpu_machine_finds_the_programs_and_probes() {
     build_selfplay();

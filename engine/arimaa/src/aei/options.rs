@@ -52,7 +52,7 @@ words! {
 }
 
 /// The longest time that an option may name, in seconds: thirty years.
-const LONGEST: f64 = 1e9;
+const MAX_SECONDS: f64 = 1e9;
 
 impl StandardOption {
     /// The values that it takes.
@@ -68,9 +68,9 @@ impl StandardOption {
             | Self::GoldUsed
             | Self::SilverUsed
             | Self::LastMoveUsed
-            | Self::MoveUsed => float(0.0, LONGEST),
+            | Self::MoveUsed => float(0.0, MAX_SECONDS),
             // A controller may count on below nothing for a moment.
-            Self::GoldReserve | Self::SilverReserve => float(-LONGEST, LONGEST),
+            Self::GoldReserve | Self::SilverReserve => float(-MAX_SECONDS, MAX_SECONDS),
             Self::TcPercent => float(0.0, 1_000.0),
             Self::TcTurns => spin(0, 1_000_000),
             Self::OpponentRating | Self::Rating => float(-100_000.0, 100_000.0),

@@ -286,15 +286,15 @@ fn write_json(out: &mut impl Write, value: &impl Serialize) -> Result<()> {
 }
 
 /// No line of a file has more bytes; a file without line ends can't fill the memory.
-const LONGEST_LINE: u64 = 1 << 20;
+const MAX_LINE_BYTES: u64 = 1 << 20;
 
 /// Reads the next line of a file; `None` at the end.
 fn next_line(file: &mut impl BufRead) -> Option<io::Result<String>> {
     let mut line = String::new();
-    match file.take(LONGEST_LINE + 1).read_line(&mut line) {
+    match file.take(MAX_LINE_BYTES + 1).read_line(&mut line) {
         Ok(0) => None,
-        Ok(bytes) if bytes as u64 > LONGEST_LINE => Some(Err(io::Error::other(format!(
-            "the line is longer than {LONGEST_LINE} bytes"
+        Ok(bytes) if bytes as u64 > MAX_LINE_BYTES => Some(Err(io::Error::other(format!(
+            "the line is longer than {MAX_LINE_BYTES} bytes"
         )))),
         Ok(_) => Some(Ok(line)),
         Err(error) => Some(Err(error)),

@@ -14,18 +14,18 @@ pub(super) struct KeySet {
 const EMPTY: u64 = 0xd1b5_4a32_d192_ed03;
 
 /// The slots of an empty set: little to wipe for a position with few turns.
-const FEWEST: usize = 1 << 11;
+const MIN_SLOTS: usize = 1 << 11;
 
 impl KeySet {
     pub(super) fn new() -> Self {
         Self {
-            slots: vec![EMPTY; FEWEST],
+            slots: vec![EMPTY; MIN_SLOTS],
             outgrown: Vec::new(),
         }
     }
 
     pub(super) fn clear(&mut self) {
-        self.slots.truncate(FEWEST);
+        self.slots.truncate(MIN_SLOTS);
         self.slots.fill(EMPTY);
     }
 
@@ -90,7 +90,7 @@ mod tests {
             assert_eq!(used, met.len());
             assert!(set.slots.len() >= 4 * used);
             set.clear();
-            assert_eq!(set.slots.len(), FEWEST);
+            assert_eq!(set.slots.len(), MIN_SLOTS);
         }
     }
 }

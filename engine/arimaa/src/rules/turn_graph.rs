@@ -34,7 +34,7 @@ pub(super) struct TurnGraph {
     nodes: Vec<Node>,
     /// Single steps that no trap answers, with the keys of the boards that they lead to: gathered first and looked up then, so
     /// that the look-ups don't wait for one another.
-    gathered: Box<[(u64, StepCode); MOST_STEPS]>,
+    gathered: Box<[(u64, StepCode); MAX_STEPS]>,
 }
 
 /// A board from which a turn continues.
@@ -105,11 +105,11 @@ impl StepCode {
 }
 
 /// How many single steps a side can have at most.
-const MOST_STEPS: usize = 4 * 64;
+const MAX_STEPS: usize = 4 * 64;
 
 /// No node leads to more boards at once: each own piece to at most 4 by stepping, and to at most 4 by pulling (so many squares
 /// around it are free, so many others hold what follows); each enemy piece to at most 4 by being pushed.
-const MOST_FOLLOWING: usize = 2 * MOST_STEPS;
+const MAX_FOLLOWING: usize = 2 * MAX_STEPS;
 
 /// Seldom more new boards lie on a level for each one of the level before; on the last, on average 7 do. To guess high takes memory,
 /// to guess low takes time.
@@ -123,7 +123,7 @@ impl TurnGraph {
             ways: Vec::new(),
             count: 0,
             nodes: Vec::new(),
-            gathered: Box::new([(0, StepCode(0)); MOST_STEPS]),
+            gathered: Box::new([(0, StepCode(0)); MAX_STEPS]),
         }
     }
 
@@ -173,14 +173,14 @@ impl TurnGraph {
     ) -> bool {
         self.reserve(one_before.len() * USUAL_GROWTH);
         for node in one_before {
-            self.reserve(MOST_FOLLOWING);
+            self.reserve(MAX_FOLLOWING);
             self.own_steps::<LAST>(node);
             if !may_continue(self.count) {
                 return false;
             }
         }
         for node in two_before {
-            self.reserve(MOST_FOLLOWING);
+            self.reserve(MAX_FOLLOWING);
             self.pushes::<LAST>(node);
             self.pulls::<LAST>(node);
             if !may_continue(self.count) {
@@ -232,7 +232,7 @@ impl TurnGraph {
                 );
                 let key = board.key() ^ zobrist::piece(piece, from) ^ zobrist::piece(piece, to);
                 let code = StepCode::new(Step::new(from, direction));
-                self.gathered[gathered % MOST_STEPS] = (key, code);
+                self.gathered[gathered % MAX_STEPS] = (key, code);
                 gathered += 1;
             }
         }
@@ -244,7 +244,7 @@ impl TurnGraph {
     fn arrive_gathered<const LAST: bool>(&mut self, gathered: usize, node: usize) {
         let mut count = self.count;
         for index in 0..gathered {
-            let (key, code) = self.gathered[index % MOST_STEPS];
+            let (key, code) = self.gathered[index % MAX_STEPS];
             let is_new = self.reached.insert(key);
             // Written either way, and overwritten when it is not new, which can't be predicted.
             self.ways[count] = Way {

@@ -378,11 +378,11 @@ fn a_network_of_encoding_version_2_ignores_the_newer_planes() {
 }
 
 /// The bytes of the largest network that a clone should have to carry.
-const MOST_BYTES: usize = 8_000_000;
+const MAX_BYTES: usize = 8_000_000;
 
 #[test]
 fn the_built_in_network_is_the_one_that_its_readme_names() {
-    assert!(BUILT_IN.len() <= MOST_BYTES, "{} bytes", BUILT_IN.len());
+    assert!(BUILT_IN.len() <= MAX_BYTES, "{} bytes", BUILT_IN.len());
     let file = Network::built_in().unwrap();
     let readme = include_str!("../../built_in/README.md");
     let architecture = file.network.architecture();

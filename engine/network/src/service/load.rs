@@ -4,7 +4,7 @@
 use super::queue::BatchSize;
 use super::tuning_cache::TuningCache;
 use crate::architecture::Architecture;
-use crate::batch_tuning::{BatchTuning, LARGEST, tune};
+use crate::batch_tuning::{BatchTuning, MAX_BATCH, tune};
 use crate::device::Device;
 use crate::error::NetworkError;
 use crate::model::Network;
@@ -13,7 +13,7 @@ use crate::prepare::{Check, Drift, Prepared};
 use engine::config::Precision;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The sizes of a processor's batches: it stands in for a GPU, and is not tuned.
+/// The sizes of a CPU's batches: it stands in for a GPU, and is not tuned.
 const CPU_SIZES: [usize; 4] = [8, 16, 32, 64];
 
 /// How a device computes a network.
@@ -25,7 +25,7 @@ pub struct ServiceDevice {
     pub precision: Precision,
     /// How far it is from the network itself there.
     pub drift: Drift,
-    /// What was measured, now or earlier; none for a processor.
+    /// What was measured, now or earlier; none for a CPU.
     pub tuning: Option<BatchTuning>,
 }
 
@@ -88,7 +88,7 @@ impl LoadRequest {
             check,
         } = Prepared::new(&self.network, device, self.precision, &self.name)?;
         let capacity = match device.is_cuda() {
-            true => LARGEST,
+            true => MAX_BATCH,
             false => CPU_SIZES[CPU_SIZES.len() - 1],
         };
         let mut forward = PackedForward::new(body, device, precision, capacity)?;

@@ -470,15 +470,15 @@ mod tests {
 
     #[test]
     fn the_chosen_size_evaluates_most_rows_a_second() {
-        // A processor: the time grows with the rows, and padding costs as much as rows do.
-        let processor = sizes(&[(1, 0.01), (8, 0.08), (32, 0.32)]);
+        // A CPU: the time grows with the rows, and padding costs as much as rows do.
+        let cpu = sizes(&[(1, 0.01), (8, 0.08), (32, 0.32)]);
         // A GPU: small batches cost as much as middling ones.
         let gpu = sizes(&[(32, 1e-3), (128, 1.1e-3), (512, 3e-3)]);
         for (sizes, waiting, size) in [
-            (&processor, 1, 1),
-            (&processor, 7, 1),
-            (&processor, 9, 8),
-            (&processor, 500, 32),
+            (&cpu, 1, 1),
+            (&cpu, 7, 1),
+            (&cpu, 9, 8),
+            (&cpu, 500, 32),
             (&gpu, 1, 32),
             (&gpu, 33, 32),
             (&gpu, 40, 128),

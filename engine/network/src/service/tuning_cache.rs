@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 /// Some hundreds of tunings.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Tunings by the device's name, the network's size, the precision and the program's version.
 #[derive(Debug, Default)]
@@ -70,7 +70,7 @@ impl TuningCache {
 
     fn read(&self) -> std::io::Result<BTreeMap<String, BatchTuning>> {
         let path = self.path.as_ref().ok_or(ErrorKind::NotFound)?;
-        let bytes = read_whole(path, MOST_BYTES)?;
+        let bytes = read_whole(path, MAX_BYTES)?;
         let entries: BTreeMap<String, Value> = serde_json::from_slice(&bytes)?;
         let entries = entries.into_iter().filter_map(|(key, entry)| {
             let found: BatchTuning = serde_json::from_value(entry).ok()?;

@@ -28,16 +28,16 @@ const PASSES: usize = 2;
 const LITTLE_SKEWNESS: f64 = 0.3;
 
 /// With more players they always do: profiles of 1,000 take seconds.
-const MOST_PLAYERS: usize = 100;
+const MAX_PLAYERS: usize = 100;
 
 /// Halvings of an interval of 2^10 standard deviations that find such an end.
 const HALVINGS: usize = 40;
 
 /// Steps to an interval's end, at most: it needs five.
-const MOST_STEPS: usize = 100;
+const MAX_STEPS: usize = 100;
 
 /// No step is longer, in natural units.
-const LONGEST: f64 = 2.0;
+const MAX_STEP: f64 = 2.0;
 
 /// The last step is shorter. As the steps' lengths are squared each time, what is left is a millionth.
 const TOLERANCE: f64 = 1e-3;
@@ -142,7 +142,7 @@ impl<'a> Profile<'a> {
     fn ends(&self, place: usize) -> [f64; 2] {
         let near = self.near_ends(place);
         let little = self.skewness(place).abs() <= LITTLE_SKEWNESS;
-        if little || self.top.len() > MOST_PLAYERS {
+        if little || self.top.len() > MAX_PLAYERS {
             return near;
         }
         let [low, high] = near;
@@ -186,7 +186,7 @@ impl<'a> Profile<'a> {
     /// profile-likelihood-based confidence intervals, Applied Statistics 37, 1988).
     pub(super) fn end(&self, place: usize, sign: f64) -> Option<f64> {
         let mut strengths = self.top.clone();
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             let factor = self.problem.information(&strengths).factor();
             let gradient = self.problem.gradient(&strengths);
             let to_top = factor.substitute(gradient.clone());
@@ -201,7 +201,7 @@ impl<'a> Profile<'a> {
             let largest = step
                 .iter()
                 .fold(0.0, |largest: f64, x| largest.max(x.abs()));
-            let scale = (LONGEST / largest).min(1.0);
+            let scale = (MAX_STEP / largest).min(1.0);
             for (strength, step) in strengths.iter_mut().zip(&step) {
                 *strength += scale * step;
             }

@@ -87,7 +87,7 @@ fn by_generator(files: &[JournalFile]) -> BTreeMap<u32, Vec<JournalFile>> {
 }
 
 /// The most games that are looked for among the lost ones.
-const MOST_LOST: usize = 1 << 20;
+const MAX_LOST: usize = 1 << 20;
 
 /// The games of one generator's files: checked, and without those that a complete shard holds.
 pub(super) fn load(place: &JournalPlace, owned: &Owned) -> Result<Loaded, JournalError> {
@@ -101,7 +101,7 @@ pub(super) fn load(place: &JournalPlace, owned: &Owned) -> Result<Loaded, Journa
         let next = games.next_counters.get(&generator).copied();
         let counters = first.next_counter..next.unwrap_or_default();
         let ids = counters.map(|counter| GameId { generator, counter });
-        lost.extend(ids.take(MOST_LOST).filter(|id| !games.begun.contains(id)));
+        lost.extend(ids.take(MAX_LOST).filter(|id| !games.begun.contains(id)));
     }
     lost.retain(|id| !games.found.contains_key(id) && !held.contains(id));
     let mut cut = std::mem::take(&mut games.damaged);

@@ -19,7 +19,7 @@ pub struct LineTurn {
 }
 
 /// The most turns of a line.
-const LONGEST: usize = 20;
+const MAX_TURNS: usize = 20;
 
 /// A turn and where it leads.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub(super) fn principal_variation(
     let mut passed = vec![search.position];
     let mut line = Vec::new();
     while let Some(Onward { text, end, node }) = next
-        && line.len() < LONGEST
+        && line.len() < MAX_TURNS
         && !passed.contains(&end)
     {
         line.push(LineTurn {

@@ -11,10 +11,10 @@ use std::time::Duration;
 pub(crate) const LAG: Duration = Duration::from_millis(100);
 
 /// The longest time of a control: longer than any game, and short enough for any sum of times.
-const LONGEST: Duration = Duration::from_secs(100 * 86_400);
+const MAX_TIME: Duration = Duration::from_secs(100 * 86_400);
 
 /// The largest share of the unused time that a reserve can gain, in percent.
-const MOST_PERCENT: u32 = 1_000;
+const MAX_PERCENT: u32 = 1_000;
 
 /// The time of an engine: `TURN/RESERVE/PERCENT/MAX/GAME/TURNTIME`. All but the first may be left out.
 ///
@@ -47,7 +47,7 @@ pub(crate) enum TimeControlError {
     Unit(String),
     #[error("`{0}` is longer than 100 days")]
     Long(String),
-    #[error("`{0}` is not a percentage from 0 to {MOST_PERCENT}")]
+    #[error("`{0}` is not a percentage from 0 to {MAX_PERCENT}")]
     Percent(String),
     #[error(
         "the time of a whole game (`{0}`) can't be limited, only that of turns, and the number of turns by the turn limit: give 0"
@@ -79,7 +79,7 @@ fn parse_time(text: &str) -> Result<Duration, TimeControlError> {
     } else {
         humantime::parse_duration(text).map_err(|_| no_time())?
     };
-    match time <= LONGEST {
+    match time <= MAX_TIME {
         true => Ok(time),
         false => Err(TimeControlError::Long(text.to_owned())),
     }
@@ -95,7 +95,7 @@ impl FromStr for TimeControl {
         let percent = match next() {
             "" => 100,
             digits => match digits.parse() {
-                Ok(percent @ 0..=MOST_PERCENT) => percent,
+                Ok(percent @ 0..=MAX_PERCENT) => percent,
                 _ => return Err(TimeControlError::Percent(digits.to_owned())),
             },
         };

@@ -10,7 +10,7 @@ use std::time::Duration;
 const VARIABLE: &str = "TUSKER_ENGINE";
 
 /// The most looks for processes, each of which may have started another one since, and the time between two.
-const MOST_LOOKS: u32 = 100;
+const MAX_LOOKS: u32 = 100;
 const INTERVAL: Duration = Duration::from_millis(5);
 
 /// A value of the environment that only one engine and its descendants have.
@@ -27,7 +27,7 @@ impl Mark {
 
     /// Kills all processes with this mark. Returns those that could not be killed. Without `/proc` (Linux) none are found.
     pub(super) fn end_all(&self) -> Vec<Pid> {
-        for _ in 1..MOST_LOOKS {
+        for _ in 1..MAX_LOOKS {
             let found = self.processes();
             if found.is_empty() {
                 return found;

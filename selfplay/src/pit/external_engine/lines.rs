@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The longest line in bytes; a longer one is no message.
-pub(super) const LONGEST_LINE: usize = 1 << 16;
+pub(super) const MAX_LINE_BYTES: usize = 1 << 16;
 
 /// The most lines and bytes of a pipe that are read within a second; then reading pauses, and the program's writing waits.
 const LINES_PER_SECOND: usize = 10_000;
@@ -25,7 +25,7 @@ pub(super) enum ReadLine {
     Cut(String),
 }
 
-/// Bounds the rate of reading: a program that writes without end takes little of the processor.
+/// Bounds the rate of reading: a program that writes without end takes little of the CPU.
 struct Pace {
     begun: Instant,
     lines: usize,
@@ -66,7 +66,7 @@ pub(super) fn read_lines(pipe: impl Read, mut take: impl FnMut(ReadLine) -> bool
                 let end = bytes.iter().position(|&byte| byte == b'\n');
                 let part = &bytes[..end.unwrap_or(bytes.len())];
                 if !is_rest {
-                    let room = LONGEST_LINE.saturating_sub(line.len());
+                    let room = MAX_LINE_BYTES.saturating_sub(line.len());
                     line.extend_from_slice(&part[..part.len().min(room)]);
                     if part.len() > room {
                         is_rest = true;
@@ -161,17 +161,17 @@ mod tests {
 
     #[test]
     fn what_is_too_long_is_cut_and_the_next_line_is_whole() {
-        let mut bytes = vec![b'x'; LONGEST_LINE];
+        let mut bytes = vec![b'x'; MAX_LINE_BYTES];
         bytes.extend(b"\nb\n");
         assert_eq!(lines(&bytes)[1], ReadLine::Whole("b".into()));
         assert!(matches!(&lines(&bytes)[0], ReadLine::Whole(_)));
-        let mut bytes = vec![b'x'; 3 * LONGEST_LINE];
+        let mut bytes = vec![b'x'; 3 * MAX_LINE_BYTES];
         bytes.extend(b"\nb\n");
         let read = lines(&bytes);
         assert_eq!(
             read,
             [
-                ReadLine::Cut("x".repeat(LONGEST_LINE)),
+                ReadLine::Cut("x".repeat(MAX_LINE_BYTES)),
                 ReadLine::Whole("b".into())
             ]
         );

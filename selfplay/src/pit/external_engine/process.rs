@@ -3,7 +3,7 @@
 use super::command::EngineCommand;
 use super::descendants::Mark;
 use super::fault::{EngineFault, FaultKind, Interruption};
-use super::lines::{LONGEST_LINE, LastLines, ReadLine, read_lines};
+use super::lines::{LastLines, MAX_LINE_BYTES, ReadLine, read_lines};
 use engine::process::end_with_parent;
 use engine::progress::say;
 use rustix::process::{
@@ -141,7 +141,7 @@ impl EngineProcess {
                     line: ReadLine::Cut(_),
                     ..
                 }) => {
-                    let reason = format!("it wrote a line of more than {LONGEST_LINE} bytes");
+                    let reason = format!("it wrote a line of more than {MAX_LINE_BYTES} bytes");
                     return Err(self.fault(FaultKind::Malformed, reason).into());
                 }
                 Err(RecvTimeoutError::Timeout) if left.is_zero() => return Ok(None),

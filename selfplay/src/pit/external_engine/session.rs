@@ -99,7 +99,7 @@ pub(crate) struct Engine {
 }
 
 /// The most warnings and errors that are kept.
-const MOST_COMPLAINTS: usize = 10;
+const MAX_COMPLAINTS: usize = 10;
 
 impl Engine {
     /// Starts an engine, sets its options, and waits until it is ready.
@@ -297,7 +297,7 @@ impl Engine {
                         text,
                     },
                     _,
-                )) if complaints.len() < MOST_COMPLAINTS => complaints.push(text),
+                )) if complaints.len() < MAX_COMPLAINTS => complaints.push(text),
                 Some((_, at)) if at <= deadline => {}
                 _ => {
                     return Err(self

@@ -23,7 +23,7 @@ const FORMAT: Configuration = standard();
 const INTERVAL: Duration = Duration::from_secs(30);
 
 /// The most bytes of the file: a game takes about 25.
-const LARGEST: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 30;
 
 /// What the file holds; borrowed for writing, owned when read.
 #[derive(Serialize, Deserialize)]
@@ -57,7 +57,7 @@ impl Cache {
     /// What was kept; nothing if there is no such file of this version.
     pub(super) fn load(&self) -> Vec<IndexedFile> {
         let read = || {
-            let bytes = read_whole(&self.path, LARGEST).ok()?;
+            let bytes = read_whole(&self.path, MAX_BYTES).ok()?;
             let (contents, hash) = bytes.split_last_chunk()?;
             if blake3::hash(contents) != *hash {
                 return None;

@@ -5,7 +5,7 @@ use engine::record::{Ending, GameId, Start};
 use serde::{Deserialize, Serialize};
 
 /// The most problems that are kept of a file, and that an answer has.
-pub(super) const MOST_PROBLEMS: usize = 100;
+pub(super) const MAX_PROBLEMS: usize = 100;
 
 /// How a game ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,7 +147,7 @@ impl IndexedFile {
     }
 
     pub(super) fn add_problem(&mut self, problem: String) {
-        match self.problems.len() < MOST_PROBLEMS {
+        match self.problems.len() < MAX_PROBLEMS {
             true => self.problems.push(problem),
             false => self.more_problems += 1,
         }

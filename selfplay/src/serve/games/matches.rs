@@ -5,8 +5,8 @@
 use super::entry::{FoundFile, GameEnd, GameEntry, GameStart, IndexedFile};
 use super::scan::is_absent;
 use crate::pit::{
-    End, FaultKind, GameSummary, LARGEST_RESULTS, OWN_SETUPS, RESULTS, RecordRemarks, read_record,
-    record_name,
+    End, FaultKind, GameSummary, MAX_RESULTS_BYTES, OWN_SETUPS, RESULTS, RecordRemarks,
+    read_record, record_name,
 };
 use engine::files::read_whole;
 use engine::record::GameId;
@@ -36,7 +36,7 @@ pub(super) fn index_match(
     stop: &AtomicBool,
 ) -> Option<IndexedFile> {
     let mut indexed = IndexedFile::new(file.clone());
-    let bytes = match read_whole(&root.join(&file.path), LARGEST_RESULTS) {
+    let bytes = match read_whole(&root.join(&file.path), MAX_RESULTS_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if is_absent(&error) => return None,
         Err(error) => {

@@ -10,7 +10,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 /// The most games of a page.
-const MOST_GAMES: usize = 200;
+const MAX_GAMES: usize = 200;
 
 /// Which games are wanted: what `GET /api/games` takes. Numbers may also be texts, as a query string has them.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -120,9 +120,9 @@ where
 
 fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
     match number(deserializer)? {
-        limit if limit <= MOST_GAMES => Ok(limit),
+        limit if limit <= MAX_GAMES => Ok(limit),
         limit => Err(D::Error::custom(format!(
-            "limit is {limit}, and a page has at most {MOST_GAMES} games"
+            "limit is {limit}, and a page has at most {MAX_GAMES} games"
         ))),
     }
 }

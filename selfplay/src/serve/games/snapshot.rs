@@ -1,6 +1,6 @@
 //! The newest state of the index, which the thread publishes and requests read.
 
-use super::entry::{GameEntry, IndexedFile, MOST_PROBLEMS};
+use super::entry::{GameEntry, IndexedFile, MAX_PROBLEMS};
 use engine::record::GameId;
 use engine::run::RunDirectory;
 use std::collections::BTreeMap;
@@ -153,8 +153,8 @@ impl Snapshot {
             problems.extend_from_slice(kept);
             more += not_kept;
         }
-        more += problems.len().saturating_sub(MOST_PROBLEMS) as u64;
-        problems.truncate(MOST_PROBLEMS);
+        more += problems.len().saturating_sub(MAX_PROBLEMS) as u64;
+        problems.truncate(MAX_PROBLEMS);
         if more > 0 {
             problems.push(format!("and {more} more problems"));
         }

@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// The most bytes of a header that are read.
-const LARGEST: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// The first bytes of every shard.
 const SHARD: &[u8] = b"Tusker\r\n";
@@ -44,7 +44,7 @@ pub(super) fn read(path: &Path) -> io::Result<FileHeader> {
     }
     let length = u64::from_le_bytes(length);
     let mut header = Vec::new();
-    if length <= LARGEST {
+    if length <= MAX_BYTES {
         file.take(length).read_to_end(&mut header)?;
     }
     Ok(of_header(&header, &beginning))

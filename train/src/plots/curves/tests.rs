@@ -1,5 +1,5 @@
 use super::*;
-use crate::plots::chart::LARGEST;
+use crate::plots::chart::MAX_VALUE;
 use crate::trainer::metrics::{MeanLosses, Metrics, StepMeasurements, ValidationMeasurements};
 use network::{Head, PerHead};
 use roxmltree::{Document, Node};
@@ -301,7 +301,7 @@ fn what_is_no_number_leaves_a_gap() {
 
 #[test]
 fn numbers_that_hardly_differ_are_drawn_too() {
-    for value in [0.0, 1e-300, -1e-9, 1.0, -1e11, LARGEST] {
+    for value in [0.0, 1e-300, -1e-9, 1.0, -1e11, MAX_VALUE] {
         for second in [value, value * (1.0 + 1e-15), value + 1e-12] {
             let mut curves = Curves::default();
             curves.policy_loss.training = series([(7, value), (8, second)]);

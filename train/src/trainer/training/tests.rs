@@ -48,7 +48,7 @@ fn outcome(
     run: &RunDirectory,
     config: &Config,
     budget: TrainingBudget,
-) -> Result<Ending, TrainError> {
+) -> Result<TrainingEnd, TrainError> {
     train_until(run, config, budget, &Stop::default())
 }
 
@@ -57,14 +57,14 @@ fn train_until(
     config: &Config,
     budget: TrainingBudget,
     stop: &Stop,
-) -> Result<Ending, TrainError> {
+) -> Result<TrainingEnd, TrainError> {
     let mut seen = WorkersSeen::default();
     train(run, config, budget, Device::Cpu, &mut seen, stop)
 }
 
 fn train_to_end(run: &RunDirectory, config: &Config, number: Option<u64>) -> Vec<u8> {
     let ending = outcome(run, config, steps(number)).unwrap();
-    let Ending::Published { path, .. } = ending else {
+    let TrainingEnd::Published { path, .. } = ending else {
         panic!("no stop was requested: {ending:?}");
     };
     fs::read(path).unwrap()
@@ -268,7 +268,7 @@ fn a_requested_stop_leaves_a_checkpoint_to_resume_from() {
     stop.request();
     let ending = train_until(&run, &config, steps(6), &stop).unwrap();
     let checkpoint = checkpoints(&run).pop().unwrap();
-    let expected = Ending::Stopped {
+    let expected = TrainingEnd::Stopped {
         generation: 1,
         step: 1,
         steps: 6,

@@ -5,7 +5,7 @@ use crate::search::options::SearchOptions;
 use arimaa::rules::{Phase, Position};
 
 /// Below this many evaluations there is nothing to halve.
-const LEAST_BUDGET: u32 = 8;
+const MIN_BUDGET: u32 = 8;
 
 /// Candidates where neither the options nor the budget say how many.
 const USUAL_CANDIDATES: u32 = 32;
@@ -44,7 +44,7 @@ impl Sizes {
                 beam_width,
             });
         };
-        if budget < LEAST_BUDGET {
+        if budget < MIN_BUDGET {
             return None;
         }
         let half = budget / 2;

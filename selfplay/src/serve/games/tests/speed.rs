@@ -11,7 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// The processor's time of this thread, in seconds.
+/// The CPU time of this thread, in seconds.
 fn seconds() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9

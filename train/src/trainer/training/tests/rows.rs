@@ -37,7 +37,10 @@ fn rows_are_used_as_often_as_allowed_and_then_others_must_come() {
         write_more_games(&run, sequence);
         match outcome(&run, &config, steps(None)) {
             Ok(ending) => {
-                assert!(matches!(ending, Ending::Published { .. }), "{ending:?}");
+                assert!(
+                    matches!(ending, TrainingEnd::Published { .. }),
+                    "{ending:?}"
+                );
                 break;
             }
             Err(error) => assert!(error.to_string().contains("have been used"), "{error}"),
@@ -73,14 +76,17 @@ fn a_trainer_waits_for_games_until_they_come_or_a_stop_is_requested() {
     let stop = Stop::default();
     stop.request();
     let stopped = train_until(&run, &config, budget, &stop).unwrap();
-    assert_eq!(stopped, Ending::NotBegun);
+    assert_eq!(stopped, TrainingEnd::NotBegun);
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| outcome(&run, &config, budget));
         std::thread::sleep(std::time::Duration::from_millis(200));
         assert!(!waiting.is_finished());
         write_more_games(&run, 2);
         let ending = waiting.join().unwrap().unwrap();
-        assert!(matches!(ending, Ending::Published { generation: 2, .. }));
+        assert!(matches!(
+            ending,
+            TrainingEnd::Published { generation: 2, .. }
+        ));
     });
     let state = newest_state(&run);
     assert_eq!((state.new_games, state.supply.seen_games), (10, 22));
@@ -122,7 +128,7 @@ fn a_requested_stop_during_a_wait_changes_nothing() {
     let stop = Stop::default();
     stop.request();
     let ending = train_until(&run, &config, budget, &stop).unwrap();
-    assert!(matches!(ending, Ending::Stopped { .. }), "{ending:?}");
+    assert!(matches!(ending, TrainingEnd::Stopped { .. }), "{ending:?}");
     assert_eq!(fs::read(&waiting).unwrap(), before);
 }
 
