@@ -175,7 +175,7 @@ impl<P: Peer> Walk<'_, P> {
         ended
     }
 
-    /// Every way to go on from a state ends in a loss for the side to move: a dead end, as the engine sees it.
+    /// Every continuation from a state ends in a loss for the side to move: a dead end, as the engine sees it.
     fn assert_all_lost(&self, peer: &P) {
         assert_eq!(peer.side(), self.mover, "no turn ends here");
         let next = peer.next();
@@ -227,7 +227,7 @@ impl Walk<'_, arimaa_engine_step::GameState> {
 
 impl Walk<'_, arimaa_engine::GameState> {
     /// Walks the engine's turns, each of which it makes in one order only. Where it has nothing left to do inside a turn, it
-    /// scores a loss: either that is a dead end, or the turns that go on there are made in another order.
+    /// scores a loss: either that is a dead end, or the turns that continue there are made in another order.
     fn turns(&mut self, peer: &arimaa_engine::GameState, state: StepState) {
         let next = peer.next();
         if next.is_empty() && state.steps_used() > 0 {

@@ -9,7 +9,7 @@ use crate::config::PolicyTargetKind;
 pub struct StateTarget {
     /// How many actions of the turn precede the state.
     pub step: u8,
-    /// Simulations that went on from the state; of a proven one, all of the turn.
+    /// Simulations that continued from the state; of a proven one, all of the turn.
     pub visits: u32,
     /// Whether the target is a step of a proven win, and nothing that the search weighed.
     pub proven: bool,
@@ -21,7 +21,7 @@ pub struct StateTarget {
     pub surprise: f32,
 }
 
-/// What the policy should be at a node, in the order of its actions' indices; none where nothing went on from it.
+/// What the policy should be at a node, in the order of its actions' indices; none where no simulation continued from it.
 pub(super) fn state_target(
     tree: &Tree,
     id: NodeId,
@@ -146,7 +146,7 @@ mod tests {
     use arimaa::rules::{History, StepState};
 
     /// A node with a prior each for its edges, which must fall; the first edges have been visited once and have these values for
-    /// Silver, who is to move.
+    /// Silver, the side to move.
     fn node(priors: &[f32], own_value: f32, values: &[f32]) -> (Tree, NodeId) {
         let position = parse_position(&format!("s [r      r{}R      R]", " ".repeat(48))).unwrap();
         let mut tree = Tree::default();

@@ -203,7 +203,7 @@ pub(crate) mod tests {
     /// Trains a network on few rows, again and again, each as it is or mirrored as chance will have it, with a rate that falls to
     /// nothing; the whole chain from the encoding to the gradient: after any mistake in it, the network can't overfit the rows.
     /// In the end the policy's loss must be within 0.02 of the targets' entropy.
-    fn learn_by_heart(architecture: (u32, u32), count: usize, batch_size: usize, epochs: u32) {
+    fn overfit(architecture: (u32, u32), count: usize, batch_size: usize, epochs: u32) {
         // The mirrored copy of a row that is its own mirror asks for something else.
         let game = rows(count + count / 4);
         let rows = game
@@ -244,14 +244,14 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_small_network_learns_64_rows_by_heart() {
-        learn_by_heart((2, 32), 64, 64, 300);
+    fn a_small_network_overfits_64_rows() {
+        overfit((2, 32), 64, 64, 300);
     }
 
     #[test]
     #[ignore = "minutes of two cores"]
-    fn a_6x64_network_learns_1000_rows_by_heart() {
-        learn_by_heart((6, 64), 1_000, 125, 160);
+    fn a_6x64_network_overfits_1000_rows() {
+        overfit((6, 64), 1_000, 125, 160);
     }
 
     #[test]

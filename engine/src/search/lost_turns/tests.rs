@@ -35,7 +35,7 @@ fn all_turns_are_tried_until_the_search_has_to_end() {
     assert!(all > 50_000, "{all}");
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     answer(&mut search, Hashed::default(), &history, &mut rng);
-    // A search that may go on tries them all.
+    // A search that may continue tries them all.
     let none = 0;
     let (others, tried_all) = other_turns_within(search.state(), &history, none);
     assert!(tried_all && others.len() > 1_000);

@@ -272,7 +272,7 @@ fn the_turns_share_all_visits() {
         let search = searched(&mut Advance, &skirmish(), SearchMode::Puct, evaluations);
         let report = search.report(usize::MAX);
         check_sums(&report);
-        // All but the first went on from the position, at once or behind steps made final.
+        // All but the first continued from the position, at once or behind steps made final.
         assert_eq!(report.shared_visits, f64::from(report.visits - 1));
         let search = searched(
             &mut Advance,

@@ -303,7 +303,7 @@ fn check_priors_are_the_evaluators(search: &Search, history: &History) {
     }
 }
 
-/// Playout cap randomisation: full turns with noise begin anew, fast ones go on with the tree that is there, whatever made it. They see
+/// Playout cap randomisation: full turns with noise begin anew, fast ones continue with the tree that is there, whatever made it. They see
 /// nothing of the noise, and full ones nothing of what was before.
 #[test]
 fn full_and_fast_turns_take_turns_in_one_search() {

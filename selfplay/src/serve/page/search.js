@@ -122,7 +122,7 @@ export class SearchPanel {
     return this.serial;
   }
 
-  /** Another position is shown: a running search goes on there. */
+  /** Another position is shown: a running search continues there. */
   restart() {
     if (this.isRunning) {
       this.start();

@@ -8,7 +8,7 @@
 //! | column | what | where it is missing or empty |
 //! |---|---|---|
 //! | `id` | the game's number on the server | an error |
-//! | `result` | who won: `w` or `g` for Gold, `b` or `s` for Silver; no winner: `d`, `n`, `u`, or empty | an error without the column |
+//! | `result` | the winner: `w` or `g` for Gold, `b` or `s` for Silver; no winner: `d`, `n`, `u`, or empty | an error without the column |
 //! | `termination` | how it ended, see [`Termination`] | an error without the column |
 //! | `movelist` | the turns, see below | an error |
 //! | `wusername`, `busername` | the names of Gold and Silver | empty |

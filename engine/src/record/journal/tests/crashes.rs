@@ -30,7 +30,7 @@ struct Model {
     /// The games in shards.
     done: BTreeSet<GameId>,
     closing: Option<Closing>,
-    /// How many games went on after a crash.
+    /// How many games continued after a crash.
     gone_on: usize,
 }
 

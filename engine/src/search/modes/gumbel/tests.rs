@@ -44,7 +44,7 @@ fn decided(
     search
 }
 
-/// The orders of the steps from a state on, each with its end: the turn's, or where it does not go on.
+/// The orders of the steps from a state on, each with its end: the turn's, or where it does not continue.
 fn each_order(
     state: &StepState,
     history: &History,

@@ -65,7 +65,7 @@ fn halving_leaves_the_most_visits_to_the_last() {
     assert!(halved > 50, "{halved}");
 }
 
-/// Prefixes are evaluated only to go on from them: those as well that stand in for lost turns.
+/// Prefixes are evaluated only to continue from them: those as well that stand in for lost turns.
 #[test]
 fn what_the_beam_asks_for_is_followed() {
     let mut rng = ChaCha8Rng::seed_from_u64(77);
