@@ -54,7 +54,7 @@ enum Fault {
 }
 
 /// The operations of this process, and what is to happen to one of them.
-struct Plan {
+struct FaultPlan {
     program: String,
     /// The number of the operation, whether all later ones fail too, and how. None for a trace alone.
     fault: Option<(u64, bool, Fault)>,
@@ -80,11 +80,11 @@ struct NewName {
 }
 
 /// The plan of this process; none without the variables, and an error if they can't be understood.
-fn plan() -> io::Result<Option<&'static Plan>> {
-    static PLAN: OnceLock<Result<Option<Plan>, String>> = OnceLock::new();
+fn plan() -> io::Result<Option<&'static FaultPlan>> {
+    static PLAN: OnceLock<Result<Option<FaultPlan>, String>> = OnceLock::new();
     let plan = PLAN.get_or_init(|| {
         let variable = |name| std::env::var(name).ok();
-        Plan::new(variable(FAULT), variable(TRACE))
+        FaultPlan::new(variable(FAULT), variable(TRACE))
     });
     match plan {
         Ok(plan) => Ok(plan.as_ref()),
@@ -92,7 +92,7 @@ fn plan() -> io::Result<Option<&'static Plan>> {
     }
 }
 
-impl Plan {
+impl FaultPlan {
     fn new(fault: Option<String>, trace: Option<String>) -> Result<Option<Self>, String> {
         let program = std::env::current_exe().ok();
         let program = program.as_deref().and_then(Path::file_stem);
@@ -256,7 +256,7 @@ pub(super) fn write(
     }
 }
 
-impl Plan {
+impl FaultPlan {
     /// Notes the length of a file before its first write: up to there it counts as flushed.
     fn note(&self, file: &File) -> io::Result<()> {
         let about = file.metadata()?;
@@ -347,8 +347,8 @@ mod tests {
         }
     }
 
-    fn plan_of(fault: Fault) -> Plan {
-        Plan {
+    fn plan_of(fault: Fault) -> FaultPlan {
+        FaultPlan {
             program: String::new(),
             fault: Some((3, false, fault)),
             trace: None,

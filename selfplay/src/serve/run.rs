@@ -229,12 +229,12 @@ fn planned_games(path: &Path, problems: &mut Problems) -> Option<u64> {
 /// Other versions of the plan count too: only these keys are read.
 fn games_of_plan(plan: toml::Table) -> Option<u64> {
     #[derive(Deserialize)]
-    struct Plan {
+    struct PlannedMatch {
         games: u64,
         schedule: Schedule,
         players: Vec<IgnoredAny>,
     }
-    let plan: Plan = plan.try_into().ok()?;
+    let plan: PlannedMatch = plan.try_into().ok()?;
     Some(Games::new(plan.schedule, plan.players.len(), plan.games).count())
 }
 

@@ -107,11 +107,11 @@ pub(super) struct SearchAnswer {
     pub(super) label: String,
     pub(super) state: WorkState,
     pub(super) error: Option<String>,
-    pub(super) report: Option<Report>,
+    pub(super) report: Option<SearchUpdate>,
 }
 
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Report {
+pub(super) struct SearchUpdate {
     gold_value: Option<f32>,
     own_gold_value: Option<f32>,
     pub(super) evaluations: u32,
@@ -141,7 +141,7 @@ struct LineTurn {
     turn: String,
 }
 
-impl Report {
+impl SearchUpdate {
     /// `before` holds the evaluations and the seconds before the search was resumed.
     pub(super) fn new(report: SearchReport, label: TurnLabel, before: (u32, f64)) -> Self {
         let side = report.side;

@@ -3,7 +3,7 @@
 use super::error::{ApiError, ApiResult};
 use super::players::{NamedEvaluator, Players};
 use super::registry::{ABANDONED_TIME, Entries, Kind, Registry, Work, WorkState, lock};
-use super::search_messages::{Limits, Report, SearchAnswer, SearchRequest};
+use super::search_messages::{Limits, SearchAnswer, SearchRequest, SearchUpdate};
 use crate::worker::batch::search_to_end;
 use anyhow::Context;
 use arimaa::notation::TurnLabel;
@@ -317,7 +317,7 @@ impl Entry {
     }
 
     fn report(&self, search: &Search, before: (u32, f64)) {
-        let report = Report::new(search.report(self.lines), self.label, before);
+        let report = SearchUpdate::new(search.report(self.lines), self.label, before);
         self.answer
             .send_modify(|answer| answer.report = Some(report));
     }

@@ -33,16 +33,16 @@ pub(crate) struct ParallelEvaluator {
 /// A thread with an evaluator.
 struct Worker {
     /// None once it is to end.
-    jobs: Option<Sender<Job>>,
-    done: Receiver<(Job, Result<(), EvaluatorError>)>,
+    jobs: Option<Sender<BatchPart>>,
+    done: Receiver<(BatchPart, Result<(), EvaluatorError>)>,
     thread: Option<JoinHandle<()>>,
     /// Not in use while the thread has it.
-    job: Job,
+    job: BatchPart,
 }
 
 /// A part of a batch, with its answers once it is done.
 #[derive(Default)]
-struct Job {
+struct BatchPart {
     queries: Vec<Query>,
     answers: Evaluations,
 }
@@ -128,7 +128,7 @@ impl Evaluator for ParallelEvaluator {
 
 impl Worker {
     fn start(mut evaluator: Box<dyn Evaluator>, number: usize) -> Result<Self> {
-        let (jobs, to_do) = channel::<Job>();
+        let (jobs, to_do) = channel::<BatchPart>();
         let (finished, done) = channel();
         let work = move || {
             while let Ok(mut job) = await_soon(&to_do) {
@@ -149,7 +149,7 @@ impl Worker {
             jobs: Some(jobs),
             done,
             thread: Some(thread),
-            job: Job::default(),
+            job: BatchPart::default(),
         })
     }
 

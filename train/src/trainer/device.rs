@@ -6,14 +6,14 @@ use network::{Architecture, Device, Network, NetworkError, catch_torch_panics};
 
 /// What is computed on a device, for its errors.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Work {
+pub(crate) struct DeviceTask {
     device: tch::Device,
     network: Architecture,
     /// The rows of a batch.
     rows: u32,
 }
 
-impl Work {
+impl DeviceTask {
     /// The training of a network on a device.
     pub(crate) fn new(network: &Network, device: tch::Device, config: &TrainConfig) -> Self {
         Self {
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use tch::{Kind, Tensor};
 
-    const WORK: Work = Work {
+    const WORK: DeviceTask = DeviceTask {
         device: tch::Device::Cuda(1),
         network: Architecture {
             blocks: 20,
@@ -74,7 +74,7 @@ mod tests {
         rows: 4_096,
     };
 
-    fn message(work: Work, text: &str) -> String {
+    fn message(work: DeviceTask, text: &str) -> String {
         let error = NetworkError::Torch(text.into());
         work.run::<()>(|| Err(error.into()))
             .unwrap_err()
@@ -91,7 +91,7 @@ mod tests {
              Tried to allocate 2.00 GiB. GPU 1 has 10.00 GiB.)"
         );
         // An allocation that is really too large for a CPU's memory.
-        let work = Work {
+        let work = DeviceTask {
             device: tch::Device::Cpu,
             ..WORK
         };
@@ -113,7 +113,7 @@ mod tests {
              nothing more on it; the same command resumes from what is saved"
         );
         // What fails on a CPU is no device.
-        let work = Work {
+        let work = DeviceTask {
             device: tch::Device::Cpu,
             ..WORK
         };

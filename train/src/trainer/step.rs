@@ -3,7 +3,7 @@
 use crate::data::{Batch, RowRef};
 use crate::error::TrainError;
 use crate::trainer::checkpoint::Checkpoint;
-use crate::trainer::device::Work;
+use crate::trainer::device::DeviceTask;
 use crate::trainer::gradients::{GradientWorkers, Objective};
 use crate::trainer::loss::{enabled, loss_weights, only};
 use crate::trainer::measurement::Measurement;
@@ -48,7 +48,7 @@ impl Trainer {
         config: TrainConfig,
         device: Device,
     ) -> Result<Self, TrainError> {
-        Work::new(network, device, &config).run(|| {
+        DeviceTask::new(network, device, &config).run(|| {
             let network = network.to_device(device)?;
             network.set_requires_grad(true)?;
             Ok(Self {
@@ -106,8 +106,8 @@ impl Trainer {
     }
 
     /// The work on the device, for its errors.
-    pub(crate) fn work(&self) -> Work {
-        Work::new(&self.network, self.network.device(), &self.config)
+    pub(crate) fn work(&self) -> DeviceTask {
+        DeviceTask::new(&self.network, self.network.device(), &self.config)
     }
 
     /// Makes one step with a batch. A loss or a gradient that is not finite is an error, and nothing changes.

@@ -31,16 +31,19 @@ impl Strategy {
     /// turn alone, mode `puct` finds it.
     pub(super) fn begin(search: &mut SearchState, position: &Position) -> Self {
         let options = search.options;
-        let compares = options.mode == SearchMode::Gumbel
-            && GumbelTurn::fits(position, &options)
-            && !search.spent.is_stopped;
-        if !compares {
-            return Self::Puct(Box::new(PuctTurn::new(search.root)));
+        match options.mode {
+            SearchMode::Gumbel
+                if GumbelTurn::fits(position, &options) && !search.spent.is_stopped =>
+            {
+                let turn = GumbelTurn::new(position, &options);
+                let bytes = options.budget.memory_bytes() - turn.beam_bytes();
+                search.tree.set_bound(bytes);
+                Self::Gumbel(Box::new(turn))
+            }
+            SearchMode::Puct | SearchMode::Gumbel => {
+                Self::Puct(Box::new(PuctTurn::new(search.root)))
+            }
         }
-        let turn = GumbelTurn::new(position, &options);
-        let bytes = options.budget.memory_bytes() - turn.beam_bytes();
-        search.tree.set_bound(bytes);
-        Self::Gumbel(Box::new(turn))
     }
 
     /// Searches up to the next leaves, or to the turn's end.
