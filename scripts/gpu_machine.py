@@ -77,7 +77,7 @@ def cores():
 def describe():
     """What is known without the programs. `gpus` has an object for each GPU that the driver tells of."""
     described = {
-        "system": platform.platform(), "python": platform.python_version(), "cores": cores(), "cpu": processor(),
+        "system": platform.platform(), "python": platform.python_version(), "cores": cores(), "processor": processor(),
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "load": os.getloadavg()[0],
         "variables": {name: os.environ.get(name) for name in ["CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "LD_PRELOAD"]},

@@ -25,7 +25,7 @@ def head(report, steps):
     machine = report.get("machine")
     if not machine:
         return ""
-    lines = [f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB; {machine['system']}; torch {report['torch']}"]
+    lines = [f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB; {machine['system']}; torch {report['torch']}"]
     for device, name in figures(steps, "probe").get("devices", {}).items():
         used = " (measured)" if device == report["device"] or f"{report['device']}:0" == device else ""
         lines.append(f"{device}  {name}{used}")

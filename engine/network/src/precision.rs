@@ -12,10 +12,10 @@ pub(super) fn choices(
 ) -> Result<&'static [Precision], NetworkError> {
     match (precision, device) {
         // bf16 does not overflow; fp16 is as fast and has more digits.
-        (Precision::Auto, Device::Cuda(number)) if gpu_has_fast_bf16(number) => {
-            Ok(&[Precision::Bf16, Precision::Fp16, Precision::Fp32])
-        }
-        (Precision::Auto, Device::Cuda(_)) => Ok(&[Precision::Fp16, Precision::Fp32]),
+        (Precision::Auto, Device::Cuda(number)) => match capability(number) {
+            Some(found) if found < (8, 0) => Ok(&[Precision::Fp16, Precision::Fp32]),
+            _ => Ok(&[Precision::Bf16, Precision::Fp16, Precision::Fp32]),
+        },
         (Precision::Auto, _) if cpu_has_fast_bf16() => Ok(&[Precision::Bf16, Precision::Fp32]),
         (Precision::Auto | Precision::Fp32, _) => Ok(&[Precision::Fp32]),
         (Precision::Bf16, _) => Ok(&[Precision::Bf16]),
@@ -51,8 +51,12 @@ pub fn training_kind(precision: TrainingPrecision, device: tch::Device) -> Kind 
 /// Whether a GPU has units for bf16: from compute capability 8.0 on. They are at least 4 times as fast as fp32; older GPUs emulate
 /// bf16.
 fn gpu_has_fast_bf16(number: u16) -> bool {
-    let description = Device::Cuda(number).description().ok();
-    description.and_then(|found| found.capability) >= Some((8, 0))
+    capability(number) >= Some((8, 0))
+}
+
+/// The compute capability of a GPU; none where the driver doesn't tell it.
+fn capability(number: u16) -> Option<(u32, u32)> {
+    Device::Cuda(number).description().ok()?.capability
 }
 
 /// Whether the CPU computes bf16 faster than fp32: with AMX, or AMD's AVX-512 BF16. Intel's AVX-512 BF16 has half the

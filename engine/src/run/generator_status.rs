@@ -27,6 +27,9 @@ pub struct GeneratorStatus {
     pub host: String,
     /// Its option `--device`.
     pub device: String,
+    /// `running`, `waiting_for_disk`, `stopping` or `ended`.
+    #[serde(skip_serializing)]
+    pub state: String,
     /// Why it can't write to the disk.
     pub waiting_reason: Option<String>,
     /// Finished games.

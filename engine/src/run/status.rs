@@ -19,9 +19,11 @@ use std::time::SystemTime;
 pub struct Problems(Vec<String>);
 
 impl Problems {
-    /// Adds a problem.
+    /// Adds a problem, once.
     pub fn add(&mut self, problem: String) {
-        self.0.push(problem);
+        if !self.0.contains(&problem) {
+            self.0.push(problem);
+        }
     }
 
     /// Adds an error of a file, unless another program has just renamed or removed it.
@@ -58,14 +60,29 @@ impl fmt::Display for Problems {
     }
 }
 
-/// Whether a generator runs.
+/// What a generator does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GeneratorState {
-    /// It runs.
+    /// It plays.
     Running,
+    /// It can't write to the disk.
+    WaitingForDisk,
+    /// A stop is requested, and its games come to a rest.
+    Stopping,
     /// It has ended with games in flight and is silent.
     Lost,
+}
+
+impl GeneratorState {
+    /// The state that a running generator has reported.
+    fn reported(state: &str) -> Self {
+        match state {
+            "waiting_for_disk" => Self::WaitingForDisk,
+            "stopping" => Self::Stopping,
+            _ => Self::Running,
+        }
+    }
 }
 
 /// A generator that runs or is lost.
@@ -73,11 +90,11 @@ pub enum GeneratorState {
 pub struct GeneratorReport {
     /// Its number.
     pub number: u32,
-    /// Whether it runs.
+    /// What it does.
     pub state: GeneratorState,
     /// Whether it is a lost one of another machine: only there it resumes.
     pub is_elsewhere: bool,
-    /// Seconds since it last wrote its status or journal.
+    /// Seconds since it last wrote its status, or its plan before it has one.
     pub seconds_ago: f64,
     /// What it reported last.
     #[serde(flatten)]
@@ -97,14 +114,14 @@ impl GeneratorReport {
             let silence = written.ok().and_then(|time| now.duration_since(time).ok());
             reports.push(Self {
                 number,
-                state: GeneratorState::Running,
+                state: GeneratorState::reported(&status.state),
                 is_elsewhere: false,
                 seconds_ago: silence.unwrap_or_default().as_secs_f64(),
                 status,
             });
         }
         for lost in problems.or_default(lost_generators_at(paths, now)) {
-            let status = problems.or_default(GeneratorStatus::read(paths, lost.number));
+            let status = GeneratorStatus::read(paths, lost.number).ok().flatten();
             reports.push(Self {
                 number: lost.number,
                 state: GeneratorState::Lost,

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn calibrations_outlast_the_process_and_a_damaged_file() {
+    fn tunings_outlast_the_process_and_a_damaged_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a").join("b.json");
         let cache = || TuningCache::new(Some(path.clone()));
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn an_incomplete_calibration_is_not_written() {
+    fn an_incomplete_tuning_is_not_written() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("b.json");
         let mut cache = TuningCache::new(Some(path.clone()));

@@ -268,7 +268,7 @@ impl Tree {
         })
     }
 
-    /// Gives a unexpanded node its evaluation and its edges.
+    /// Gives an unexpanded node its evaluation and its edges.
     pub(super) fn expand(&mut self, id: NodeId, query: &Query, evaluation: &Evaluation<'_>) {
         self.unexpanded -= 1;
         self.grow_edges();

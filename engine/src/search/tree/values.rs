@@ -24,7 +24,7 @@ impl Tree {
         }
     }
 
-    /// Looks for wins at a unexpanded node that starts a turn: it needs no evaluation where there is one.
+    /// Looks for wins at an unexpanded node that starts a turn: it needs no evaluation where there is one.
     pub(in crate::search) fn check_goal(&mut self, id: NodeId) {
         if self.node(id).kind == NodeKind::Unexpanded
             && let Some((winner, turns)) = self.decided(&self.state(id))

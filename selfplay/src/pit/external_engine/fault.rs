@@ -14,6 +14,7 @@ pub(crate) enum FaultKind {
     /// Its turn is against the rules, or no turn at all.
     IllegalTurn,
     /// It wrote no message: a line without end, or another version of the protocol.
+    #[serde(alias = "rubbish")]
     Malformed,
     /// It answered, but too late.
     Time,

@@ -262,7 +262,7 @@ function keyFigures(run) {
   const newest = list.reduce((best, one) => (best && best.generation > one.generation ? best : one), null);
   const rated = (run.ratings?.players ?? []).filter(({ generation }) => generation !== null).sort((a, b) => b.generation - a.generation);
   const games = Math.max(0, ...run.clock.map((entry) => entry.games ?? 0));
-  const evaluations = all.filter(({ state }) => state === 'running').reduce((sum, one) => sum + (one.evaluations_per_second ?? 0), 0);
+  const evaluations = all.filter(({ state }) => state !== 'lost').reduce((sum, one) => sum + (one.evaluations_per_second ?? 0), 0);
   const tile = (name, value, note) => h('div', {}, h('dt', {}, name), h('dd', {}, value), h('dd', { class: 'note' }, note));
   return h('dl', { class: 'tiles' },
     tile('Newest network', newest?.name ?? 'none', newest ? moment(newest.time) : 'the trainer writes the first'),
@@ -289,7 +289,7 @@ function timeLeft({ time_left: left, trainer_is_running: isRunning }) {
 
 function workInWords(run) {
   const lines = [run.trainer_is_running ? trainerInWords(run) : 'The trainer is not running.'];
-  const running = run.generators.filter(({ state }) => state === 'running');
+  const running = run.generators.filter(({ state }) => state !== 'lost');
   const lost = run.generators.filter(({ state }) => state === 'lost');
   if (!running.length) lines.push('No generator is running.');
   for (const one of running) lines.push(generatorInWords(one));
@@ -333,18 +333,18 @@ function generators(list) {
   if (!list.length) return '';
   const rows = list.map((one) => [
     String(one.number),
-    h('span', { class: `state ${one.state}` }, one.state),
+    h('span', { class: `state ${one.state}` }, one.state.replaceAll('_', ' ')),
     `${duration(one.seconds_ago)} ago`,
-    one.worker === one.host ? one.host : `${one.worker} on ${one.host}`,
-    one.device,
-    one.network,
+    one.worker === one.host || !one.host ? one.worker : `${one.worker} on ${one.host}`,
+    one.device || '–',
+    one.network || '–',
     one.target_games ? `${number(one.games)} / ${number(one.target_games)}` : number(one.games),
     compact(one.evaluations_per_second),
     compact(one.turns_per_second),
     number(one.mean_game_turns, 1),
     percent(one.gold_share),
     number(one.unfinished),
-    one.state === 'running' ? duration(one.seconds_left) : '–',
+    one.state !== 'lost' ? duration(one.seconds_left) : '–',
   ]);
   const figures = ['Games', 'Evaluations/s', 'Turns/s', 'Mean length', 'Won by Gold', 'Unfinished', 'Time left'];
   const columns = ['Generator', 'State', 'Heard', 'Where', 'Device', 'Network', ...figures];
