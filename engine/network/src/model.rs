@@ -14,7 +14,7 @@ use tch::{Device, Kind, TchError, Tensor};
 /// A policy/value network with float tensors.
 ///
 /// Its tensors are changed in place (`f_copy_`, `f_add_`, …, under `no_grad`), never replaced. They are views of one flat tensor,
-/// [`numbers`](Self::numbers): an operation on all numbers is one operation on it, or on a part of it.
+/// [`flat`](Self::flat): an operation on all of them is one operation on it, or on a part of it.
 #[derive(Debug)]
 pub struct Network {
     architecture: Architecture,
