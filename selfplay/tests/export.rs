@@ -357,7 +357,11 @@ fn nothing_is_overwritten_and_bad_arguments_are_named() {
     for (arguments, code, message) in [
         (&["--text", taken][..], 1, "taken.npz exists already"),
         (&["--rows", taken], 1, "taken.npz exists already"),
-        (&["--rows", many], 1, "many-000.npz exists already"),
+        (
+            &["--rows", many, "--rows-per-file", "1"],
+            1,
+            "many-000.npz exists already",
+        ),
         (&["--text", nowhere], 1, "can't write "),
         (&[], 2, "--text <FILE>"),
         (&["--rows", "rows.txt"], 2, "the name must end in .npz"),

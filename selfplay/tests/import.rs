@@ -306,6 +306,59 @@ fn files_that_cannot_be_read_are_named_and_the_others_imported() {
 }
 
 #[test]
+fn an_interrupted_import_is_resumed_and_a_whole_one_is_not_doubled() {
+    let folder = tempfile::tempdir().unwrap();
+    let games: Vec<Game> = (0..1_020).map(|counter| random(counter, 4)).collect();
+    let texts: Vec<String> = games.iter().map(Game::to_string).collect();
+    let file = write(folder.path(), "games.txt", texts.join("\n"));
+    let out = folder.path().join("out");
+    let into = |more: &[&str]| outcome(import().arg(&file).arg("--out").arg(&out).args(more));
+    let (code, report, _) = into(&[]);
+    assert_eq!(code, 0);
+    assert!(
+        report.starts_with("1020 games read, 1020 imported"),
+        "{report}"
+    );
+    let shards: Vec<PathBuf> = list_shards(&out).unwrap().into_values().collect();
+    assert_eq!(shards.len(), 2);
+
+    // As a kill before the second shard leaves it.
+    std::fs::remove_file(&shards[1]).unwrap();
+    for (imported, present) in [(20, 1_000), (0, 1_020)] {
+        let (code, report, complaints) = into(&[]);
+        assert_eq!(code, 0, "{complaints}");
+        let begins = format!("1020 games read, {imported} imported");
+        let ends = format!("{present} were there already\n");
+        assert!(
+            report.starts_with(&begins) && report.ends_with(&ends),
+            "{report}"
+        );
+        let there = read(&out).into_iter().flat_map(|(_, games)| games);
+        let there: Vec<Game> = there.map(|game| game.to_game().unwrap()).collect();
+        assert_eq!(there.len(), games.len());
+        assert!(
+            there
+                .iter()
+                .zip(&games)
+                .all(|(a, b)| a.to_string() == b.to_string())
+        );
+    }
+
+    // Another choice of the games is another import.
+    let (code, report, _) = into(&["--min-turns", "2"]);
+    assert_eq!(code, 0);
+    assert!(!report.contains("already"), "{report}");
+
+    // How many games a damaged shard held is not known.
+    let bytes = std::fs::read(&shards[0]).unwrap();
+    std::fs::write(&shards[0], &bytes[..bytes.len() - 50]).unwrap();
+    let (code, report, complaints) = into(&[]);
+    assert_eq!((code, report.as_str()), (1, ""));
+    assert!(complaints.contains("000-000000.shard"), "{complaints}");
+    assert!(complaints.contains("inspect --repair"), "{complaints}");
+}
+
+#[test]
 fn without_imported_games_no_file_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let archive = write(

@@ -13,7 +13,7 @@ pub use lock::FileLock;
 
 use faults::Operation;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -272,6 +272,42 @@ pub fn publish_new(file: Temporary, path: &Path) -> io::Result<()> {
     sync(file.as_file())?;
     file.persist_new(path)?;
     sync_folder_of(path)
+}
+
+/// As [`publish_new`], but a file of that name with the same bytes is as good: an interrupted command may have published it.
+///
+/// # Errors
+///
+/// `AlreadyExists` where a file of that name has other bytes, which stay.
+pub fn publish_same(file: Temporary, path: &Path) -> io::Result<()> {
+    let mut own = file.as_file().try_clone()?;
+    match publish_new(file, path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            own.rewind()?;
+            match have_same_bytes(own, File::open(path)?)? {
+                true => sync_folder_of(path),
+                false => Err(error),
+            }
+        }
+        published => published,
+    }
+}
+
+/// Whether two files have the same bytes from here on.
+fn have_same_bytes(one: File, other: File) -> io::Result<bool> {
+    let (mut one, mut other) = (BufReader::new(one), BufReader::new(other));
+    loop {
+        let (ours, theirs) = (one.fill_buf()?, other.fill_buf()?);
+        let length = ours.len().min(theirs.len());
+        if length == 0 {
+            return Ok(ours.is_empty() && theirs.is_empty());
+        }
+        if ours[..length] != theirs[..length] {
+            return Ok(false);
+        }
+        one.consume(length);
+        other.consume(length);
+    }
 }
 
 /// Flushes the folder that a file was renamed in, so that the name outlasts a power cut.

@@ -1,10 +1,11 @@
-//! The files: each is written whole or not at all, and replaces none.
+//! The files: each is written whole or not at all, and replaces none. One that is there with the same bytes is kept, so that an
+//! interrupted export can be repeated.
 
 use super::rows::{self, Row};
 use crate::output::print;
-use anyhow::{Context, Result, ensure};
-use engine::files::{Temporary, folder_of, publish_new, temporary_in};
-use std::io::{BufWriter, Write};
+use anyhow::{Context, Result, anyhow};
+use engine::files::{Temporary, folder_of, publish_same, temporary_in};
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// The file of the games' text.
@@ -39,10 +40,7 @@ impl TextFile {
     /// Completes the file.
     pub(super) fn finish(self) -> Result<PathBuf> {
         if let Some(file) = self.file {
-            let written = file.into_inner().map_err(|error| error.into_error());
-            written
-                .and_then(|file| publish_new(file, &self.path))
-                .with_context(|| cant_write(&self.path))?;
+            publish(file, &self.path)?;
         }
         Ok(self.path)
     }
@@ -59,17 +57,15 @@ pub(super) struct RowFiles {
 }
 
 impl RowFiles {
-    /// Checks now that the names are free; the rows are written once a file is full.
+    /// Checks now that files can be written there; the rows are written once a file is full.
     pub(super) fn create(path: &Path, rows_per_file: usize) -> Result<Self> {
-        let files = Self {
+        begin(path)?;
+        Ok(Self {
             path: path.to_owned(),
             rows_per_file,
             rows: Vec::new(),
             written: Vec::new(),
-        };
-        begin(path)?;
-        begin(&files.numbered(0))?;
-        Ok(files)
+        })
     }
 
     pub(super) fn push(&mut self, row: Row) -> Result<()> {
@@ -91,9 +87,9 @@ impl RowFiles {
     }
 
     fn write(&mut self, path: PathBuf) -> Result<()> {
-        let mut file = begin(&path)?;
+        let mut file = BufWriter::new(begin(&path)?);
         rows::write(&self.rows, &mut file).with_context(|| cant_write(&path))?;
-        publish_new(file, &path).with_context(|| cant_write(&path))?;
+        publish(file, &path)?;
         self.written.push((path, self.rows.len()));
         self.rows.clear();
         Ok(())
@@ -109,12 +105,20 @@ impl RowFiles {
 
 /// Begins a new file under a temporary name.
 fn begin(path: &Path) -> Result<Temporary> {
-    ensure!(
-        !path.exists(),
-        "{} exists already, and is not overwritten",
-        path.display()
-    );
     temporary_in(folder_of(path)).with_context(|| cant_write(path))
+}
+
+/// Gives a file its name, unless another has it.
+fn publish(file: BufWriter<Temporary>, path: &Path) -> Result<()> {
+    let file = file.into_inner().map_err(|error| error.into_error());
+    let published = file.and_then(|file| publish_same(file, path));
+    published.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => anyhow!(
+            "{} exists already with other contents, and is not overwritten: remove it, or write to another file",
+            path.display()
+        ),
+        _ => anyhow::Error::new(error).context(cant_write(path)),
+    })
 }
 
 fn cant_write(path: &Path) -> String {

@@ -14,7 +14,7 @@ use arimaa::notation::{NotationError, NotationReason};
 use choice::Choice;
 use clap::Args;
 use engine::progress::{Progress, say};
-use engine::record::{GameId, GameRecord, import};
+use engine::record::{GameId, GameRecord, digest, import};
 use rayon::prelude::*;
 use shards::ImportedShards;
 use source::{Format, Source, Unread, UnreadGame};
@@ -40,6 +40,13 @@ pub(crate) struct ImportArguments {
     verbose: bool,
 }
 
+impl ImportArguments {
+    /// The digest of what decides which games of a file are imported, and how.
+    fn choice_digest(&self) -> String {
+        digest(format!("import {:?} {:?}", self.format, self.choice).as_bytes())
+    }
+}
+
 /// Faulty games that are named, unless all are to be.
 const NAMED: u64 = 20;
 
@@ -51,7 +58,7 @@ const BATCH_BYTES: usize = 8 << 20;
 pub(crate) fn run(arguments: &ImportArguments) -> Result<ExitCode> {
     let mut import = Import {
         arguments,
-        shards: ImportedShards::new(&arguments.target)?,
+        shards: ImportedShards::new(&arguments.target, arguments.choice_digest())?,
         // In KiB: bytes are too long to read.
         progress: Progress::new("import", total_size(&arguments.files) >> 10),
         counts: Counts::default(),
@@ -86,10 +93,11 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<ExitCode> {
     }
     progress.finish(&format!("{} games", counts.imported));
     output::print(&counts.report(shards.folder()))?;
-    if counts.imported == 0 && counts.unreadable == 0 {
+    let found = counts.imported + counts.present;
+    if found == 0 && counts.unreadable == 0 {
         say("error: there is no game to import");
     }
-    Ok(match counts.imported > 0 && counts.unreadable == 0 {
+    Ok(match found > 0 && counts.unreadable == 0 {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     })
@@ -174,8 +182,12 @@ impl Import<'_> {
             self.counts.read += 1;
             match game {
                 Ok(record) => {
-                    self.counts.add(&record);
-                    self.shards.push(record)?;
+                    let turns = record.turns.len();
+                    let rows = record.turns.iter().map(|turn| turn.rows.len()).sum();
+                    match self.shards.push(record)? {
+                        true => self.counts.add(turns, rows),
+                        false => self.counts.present += 1,
+                    }
                 }
                 Err(LeftOut::Unwanted(reason)) => {
                     *self.counts.unwanted.entry(reason).or_default() += 1;
@@ -237,6 +249,8 @@ struct Counts {
     imported: u64,
     turns: u64,
     rows: u64,
+    /// Those that an earlier import has brought.
+    present: u64,
     /// Those that something is wrong with.
     broken: u64,
     /// By the reason, as [`Choice::refuses`] gives it.
@@ -246,11 +260,10 @@ struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, record: &GameRecord) {
-        let rows = record.turns.iter().map(|turn| turn.rows.len() as u64);
+    fn add(&mut self, turns: usize, rows: usize) {
         self.imported += 1;
-        self.turns += record.turns.len() as u64;
-        self.rows += rows.sum::<u64>();
+        self.turns += turns as u64;
+        self.rows += rows as u64;
     }
 
     fn report(&self, folder: &Path) -> String {
@@ -265,6 +278,9 @@ impl Counts {
             "{read} games read, {imported} imported with {turns} turns and {rows} rows: {}\n",
             folder.display()
         );
+        if self.present > 0 {
+            report.push_str(&format!("{} were there already\n", self.present));
+        }
         if self.broken > 0 {
             report.push_str(&format!("left out: {} with something wrong\n", self.broken));
         }

@@ -2,8 +2,8 @@
 
 use super::read::{ShardGames, folder_of};
 use super::summary::{Inspected, Repaired};
-use anyhow::{Context, Result, anyhow, bail, ensure};
-use engine::record::{ShardName, ShardWriter};
+use anyhow::{Result, anyhow, bail, ensure};
+use engine::record::{GameRecord, Header, ShardError, ShardName, ShardReader, ShardWriter};
 use engine::run::make_folder;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::{self, Display, Formatter};
@@ -26,25 +26,26 @@ impl Display for Repaired {
 }
 
 /// Writes the good games of every damaged shard into a shard of the same name and header in another folder, which is made if missing.
-/// Shards without a fault are not copied.
+/// Shards without a fault are not copied. A shard that is there with the same games is kept: an interrupted repair can be repeated.
 ///
 /// # Errors
-/// A file would be overwritten: then nothing is written. A shard can't be read or written.
+/// A shard would be overwritten: then nothing is written. A shard can't be read or written.
 pub(super) fn repair(shards: &[Inspected], folder: &Path) -> Result<Vec<Repaired>> {
     let damaged = || shards.iter().filter(|shard| !shard.faults.is_empty());
-    let names = names(damaged(), folder)?;
-    if damaged().next().is_some() {
-        make_folder(folder)?;
-        let own = folder.canonicalize();
-        let own = own.with_context(|| format!("can't open {}", folder.display()))?;
+    // A folder that is not there yet holds no shard.
+    if let Ok(own) = folder.canonicalize() {
         let source = shards.iter().find(|shard| folder_of(&shard.path) == own);
-        if let Some(shard) = source {
+        if let Some(shard) = source.filter(|_| damaged().next().is_some()) {
             bail!(
                 "--repair: {} is where {} is from; repaired shards go into another folder",
                 folder.display(),
                 shard.path.display()
             );
         }
+    }
+    let names = names(damaged(), folder)?;
+    if damaged().next().is_some() {
+        make_folder(folder)?;
     }
     damaged()
         .map(|shard| repair_shard(shard, folder, &names))
@@ -58,7 +59,10 @@ fn names<'a>(
 ) -> Result<BTreeMap<&'a Path, ShardName>> {
     let mut names = BTreeMap::new();
     let mut taken: BTreeMap<ShardName, &Path> = BTreeMap::new();
-    for shard in damaged.filter(|shard| shard.header.is_some()) {
+    for shard in damaged {
+        let Some(header) = &shard.header else {
+            continue;
+        };
         let path = shard.path.as_path();
         let text = path.file_name().and_then(|name| name.to_str());
         let name: ShardName = text
@@ -74,13 +78,31 @@ fn names<'a>(
         }
         let target = folder.join(name.to_string());
         ensure!(
-            !target.exists(),
-            "--repair: {} exists already, and is not overwritten",
+            !target.exists() || is_repaired(shard, header, &target)?,
+            "--repair: {} exists already with other games, and is not overwritten: remove it, or repair into another folder",
             target.display()
         );
         names.insert(path, name);
     }
     Ok(names)
+}
+
+/// Whether a file is the shard of another's good games.
+fn is_repaired(shard: &Inspected, header: &Header, target: &Path) -> Result<bool> {
+    let Ok(mut repaired) = ShardReader::open(target) else {
+        return Ok(false);
+    };
+    let has_same_games = good_games(shard)?
+        .all(|game| matches!((game, repaired.next()), (Ok(a), Some(Ok(b))) if a == b));
+    Ok(has_same_games && repaired.next().is_none() && repaired.header() == header)
+}
+
+/// The games without a fault.
+fn good_games(shard: &Inspected) -> Result<impl Iterator<Item = Result<GameRecord, ShardError>>> {
+    let bad: HashSet<u64> = shard.faults.iter().map(|fault| fault.offset).collect();
+    let good = ShardGames::open(&shard.path)?
+        .filter(move |(at, game)| game.is_ok() && !bad.contains(&at.offset));
+    Ok(good.map(|(_, game)| game))
 }
 
 fn repair_shard(
@@ -102,11 +124,14 @@ fn repair_shard(
         );
         return Ok(repaired);
     };
-    let bad: HashSet<u64> = shard.faults.iter().map(|fault| fault.offset).collect();
-    let good = ShardGames::open(&shard.path)?
-        .filter(|(at, game)| game.is_ok() && !bad.contains(&at.offset));
+    let target = folder.join(name.to_string());
+    if target.exists() {
+        repaired.kept = good_games(shard)?.count() as u64;
+        repaired.written = Some(target);
+        return Ok(repaired);
+    }
     let mut writer: Option<ShardWriter> = None;
-    for (_, record) in good {
+    for record in good_games(shard)? {
         let writer = match &mut writer {
             Some(writer) => writer,
             None => writer.insert(ShardWriter::create(folder, name, header)?),

@@ -120,7 +120,7 @@ fn nothing_is_overwritten() {
     let (code, _, complaints) = into(&shards.join("../shards"));
     assert_eq!(code, 1);
     assert!(
-        complaints.contains("exists already, and is not overwritten"),
+        complaints.contains("repaired shards go into another folder"),
         "{complaints}"
     );
     assert_eq!(std::fs::read(&path).unwrap(), before);
@@ -140,16 +140,22 @@ fn nothing_is_overwritten() {
     let folder = run.path().join("repaired");
     assert_eq!(into(&folder).0, 1);
     let repaired = std::fs::read(folder.join("000-000000.shard")).unwrap();
-    let (code, text, complaints) = into(&folder);
-    assert_eq!((code, text.as_str()), (1, ""));
-    assert!(
-        complaints.contains("exists already, and is not overwritten"),
-        "{complaints}"
-    );
-    assert_eq!(
-        std::fs::read(folder.join("000-000000.shard")).unwrap(),
-        repaired
-    );
+    // The same repair again finds its work done.
+    let (code, text, _) = into(&folder);
+    assert_eq!(code, 1);
+    assert!(text.contains(" games kept, 1 faults left out"), "{text}");
+    let target = folder.join("000-000000.shard");
+    assert_eq!(std::fs::read(&target).unwrap(), repaired);
+    for other in [&before, &repaired[..repaired.len() - 1].to_vec()] {
+        std::fs::write(&target, other).unwrap();
+        let (code, text, complaints) = into(&folder);
+        assert_eq!((code, text.as_str()), (1, ""));
+        assert!(
+            complaints.contains("exists already with other games, and is not overwritten"),
+            "{complaints}"
+        );
+        assert_eq!(&std::fs::read(&target).unwrap(), other);
+    }
 }
 
 #[test]

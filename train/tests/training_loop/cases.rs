@@ -2,9 +2,11 @@
 
 use super::programs::selfplay;
 use super::side_by_side::SIDE_BY_SIDE;
-use super::support::{init, outcome, train, write_shard};
+use super::support::{SMALL, init, outcome, train, write_shard};
 use super::{arguments, check_matches, check_networks_and_games};
-use engine::record::{GameRecord, ShardReader, list_shards, replay};
+use engine::record::samples::random_game;
+use engine::record::{GameId, GameRecord, ShardReader, list_shards, replay};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,7 +18,7 @@ pub(crate) struct Case {
     pub(crate) program: &'static str,
     pub(crate) prepare: fn(&Path),
     pub(crate) command: fn(&Path) -> Command,
-    /// Whether the command has done all: the same again would do more.
+    /// Whether the command has done all, although it failed: the same again would do more, or has nothing to do.
     pub(crate) is_done: fn(&Path) -> bool,
     /// Compares what a command without faults has made with what is there.
     pub(crate) check: fn(&Path, &Path, &str),
@@ -74,6 +76,104 @@ pub(crate) const GENERATE: Case = Case {
     },
 };
 
+/// Games of two files, imported into one folder.
+pub(crate) const IMPORT: Case = Case {
+    name: "import",
+    program: "selfplay",
+    prepare: |folder| {
+        fs::create_dir(folder).unwrap();
+        for (file, first) in [("a", 0), ("b", 10)] {
+            let id = |counter| GameId {
+                generator: 0,
+                counter,
+            };
+            let games = (first..first + 10).map(|counter| random_game(id(counter), 3, 20));
+            let texts = games.map(|game| game.to_game().unwrap().to_string());
+            let texts: Vec<String> = texts.collect();
+            fs::write(folder.join(file).with_extension("txt"), texts.join("\n")).unwrap();
+        }
+    },
+    command: |folder| {
+        let mut command = selfplay();
+        let files = ["a.txt", "b.txt"].map(|file| folder.join(file));
+        command.arg("import").args(files);
+        command.arg("--out").arg(folder.join("shards"));
+        command
+    },
+    is_done: |_| false,
+    check: |whole, folder, what| {
+        // A later start has a number of its own.
+        let games = |folder: &Path| {
+            let games = games_in(&folder.join("shards")).into_iter();
+            games.map(|game| game.turns).collect::<Vec<_>>()
+        };
+        let (expected, found) = (games(whole), games(folder));
+        assert_eq!(expected.len(), 20);
+        assert!(found == expected, "{what}: {} games", found.len());
+    },
+};
+
+/// Games as text, and their rows in several files.
+pub(crate) const EXPORT: Case = Case {
+    name: "export",
+    program: "selfplay",
+    prepare: |folder| {
+        init(&folder.join("run"));
+        write_shard(&folder.join("run"), 0, 6);
+    },
+    command: |folder| {
+        let mut command = selfplay();
+        command.arg("export").arg(folder.join("run"));
+        command.arg("--text").arg(folder.join("games.txt"));
+        command.arg("--rows").arg(folder.join("rows.npz"));
+        command.args(["--rows-per-file", "60"]);
+        command
+    },
+    is_done: |_| false,
+    check: |whole, folder, what| {
+        let exported = |folder: &Path| {
+            let mut files = files_of(folder);
+            files.retain(|path, _| !path.starts_with("run"));
+            files
+        };
+        let (expected, found) = (exported(whole), exported(folder));
+        assert!(expected.len() > 3, "{:?}", expected.keys());
+        assert!(found == expected, "{what}: {:?}", found.keys());
+    },
+};
+
+/// Two damaged shards.
+pub(crate) const REPAIR: Case = Case {
+    name: "inspect --repair",
+    program: "selfplay",
+    prepare: |folder| {
+        init(&folder.join("run"));
+        for sequence in 0..2 {
+            write_shard(&folder.join("run"), sequence, 6);
+            let shard = format!("run/shards/000-{sequence:06}.shard");
+            let shard = folder.join(shard);
+            let bytes = fs::read(&shard).unwrap();
+            fs::write(shard, &bytes[..bytes.len() - 40]).unwrap();
+        }
+    },
+    command: |folder| {
+        let mut command = selfplay();
+        command.arg("inspect").arg(folder.join("run"));
+        command.arg("--repair").arg(folder.join("repaired"));
+        command
+    },
+    // It reports the damage.
+    is_done: |folder| {
+        let repaired = |sequence| folder.join(format!("repaired/000-{sequence:06}.shard"));
+        (0..2).all(|sequence| repaired(sequence).exists())
+    },
+    check: |whole, folder, what| {
+        let repaired = |folder: &Path| files_of(&folder.join("repaired"));
+        assert_eq!(repaired(whole).len(), 2);
+        assert!(repaired(folder) == repaired(whole), "{what}");
+    },
+};
+
 fn games_in(shards: &Path) -> Vec<GameRecord> {
     let shards = list_shards(shards).unwrap();
     let readers = shards.values().map(|path| ShardReader::open(path).unwrap());
@@ -100,6 +200,72 @@ pub(crate) const TRAIN: Case = Case {
         assert!(network(whole) == network(run), "{what}: another network");
     },
 };
+
+/// A new run.
+pub(crate) const INIT: Case = Case {
+    name: "train init",
+    program: "train",
+    prepare: nothing,
+    command: |run| {
+        let mut command = std_train();
+        command
+            .args(["init", "--seed", "3", "--run"])
+            .arg(run)
+            .args(SMALL);
+        command
+    },
+    is_done: |run| run.join("networks/00000.safetensors").exists(),
+    check: |whole, run, what| {
+        assert_eq!(files_of(run), files_of(whole), "{what}");
+    },
+};
+
+/// A new run with the games of another.
+pub(crate) const INIT_FROM: Case = Case {
+    name: "train init --from",
+    program: "train",
+    prepare: |folder| {
+        let old = folder.join("old");
+        init(&old);
+        write_shard(&old, 0, 6);
+        write_shard(&old, 1, 6);
+    },
+    command: |folder| {
+        let mut command = std_train();
+        command.args(["init", "--steps", "12", "--threads", "1", "--seed", "3"]);
+        command.arg("--run").arg(folder.join("new"));
+        command.arg("--from").arg(folder.join("old"));
+        command
+    },
+    is_done: |folder| first_network(&folder.join("new")).exists(),
+    check: |whole, folder, what| {
+        for name in [
+            "networks/00000.safetensors",
+            "networks/00001.safetensors",
+            "shards/000-000000.shard",
+            "shards/000-000001.shard",
+        ] {
+            let file = |folder: &Path| fs::read(folder.join("new").join(name)).unwrap();
+            assert!(file(folder) == file(whole), "{what}: another {name}");
+        }
+    },
+};
+
+/// The files below a folder with their contents, the temporary ones that a killed program left not among them.
+fn files_of(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = PathBuf::from(path.file_name().unwrap());
+        if path.is_dir() {
+            let below = files_of(&path).into_iter();
+            files.extend(below.map(|(path, bytes)| (name.join(path), bytes)));
+        } else if path.extension().is_none_or(|ending| ending != "tmp") {
+            files.insert(name, fs::read(path).unwrap());
+        }
+    }
+    files
+}
 
 fn first_network(run: &Path) -> PathBuf {
     run.join("networks/00001.safetensors")
