@@ -43,6 +43,7 @@ mod random_heads;
 #[path = "../../src/encoding/samples.rs"]
 mod samples;
 mod service;
+mod source;
 
 pub use architecture::Architecture;
 pub use batch::{unpack_planes, unpack_sets};
@@ -59,3 +60,4 @@ pub use prepare::Drift;
 pub use service::{
     DeviceCounters, EvaluationClient, EvaluationService, ServedNetwork, ServiceDevice, tuning_file,
 };
+pub use source::NetworkSource;

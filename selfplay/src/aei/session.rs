@@ -7,13 +7,13 @@ use super::no_search::turn_to_fall_back_on;
 use super::options::{AUTHOR, Effect, NAME, Offered, Settings, VERSION};
 use super::running_search::RunningSearch;
 use crate::worker::player::PlayerName;
-use crate::worker::source::NetworkSource;
 use arimaa::aei::{
     Command, IdentityKind, Info, LogLevel, MessageError, PROTOCOL_VERSION, Reply, StandardOption,
     format_variation,
 };
 use arimaa::notation::parse_turn;
 use arimaa::rules::{Game, Phase, Position, Side};
+use network::NetworkSource;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};

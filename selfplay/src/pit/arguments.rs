@@ -2,11 +2,11 @@
 
 use super::part::Part;
 use super::spec::{MatchSpec, SpecOrigin};
-use crate::worker::source::BUILT_IN;
 use crate::worker::worker_pool::WorkerArguments;
 use anyhow::Result;
 use clap::{ArgGroup, Args, ValueEnum};
 use engine::config::{ConfigArguments, MATCH_SET_HELP, PlayerSpec, printed_or};
+use network::NetworkSource;
 use std::path::PathBuf;
 
 /// The options of `selfplay pit`.
@@ -80,7 +80,10 @@ impl PitArguments {
         let (players, origin) = match &self.players {
             Some(players) => (players.clone(), SpecOrigin::Players),
             None => {
-                let first = self.a.clone().unwrap_or_else(|| PlayerSpec::of(BUILT_IN));
+                let first = self
+                    .a
+                    .clone()
+                    .unwrap_or_else(|| PlayerSpec::of(NetworkSource::BUILT_IN));
                 let players = [first].into_iter().chain(self.b.clone());
                 (players.collect(), SpecOrigin::Pair)
             }

@@ -6,9 +6,9 @@ use crate::worker::player::{Player, PlayerName};
 use engine::config::SearchConfig;
 use engine::run::RunDirectory;
 use engine::search::Evaluator;
+use network::NetworkSource;
 use std::sync::{Mutex, PoisonError};
 
-const BUILT_IN: &str = "tusker";
 const MATERIAL: &str = "material";
 
 /// Evaluators that wait for the next search.
@@ -58,7 +58,7 @@ impl Players {
             .map(|run| run.find_networks().unwrap_or_default().0);
         let networks = networks.into_iter().flatten().rev();
         let named = networks.map(|(generation, _)| format!("{generation:05}"));
-        let built_in = std::iter::once(BUILT_IN.to_owned());
+        let built_in = std::iter::once(NetworkSource::BUILT_IN.to_owned());
         built_in.chain(named).chain([MATERIAL.to_owned()]).collect()
     }
 
@@ -70,7 +70,7 @@ impl Players {
             ))
         };
         match player {
-            BUILT_IN => Ok(PlayerName::BUILT_IN),
+            NetworkSource::BUILT_IN => Ok(PlayerName::BUILT_IN),
             MATERIAL => Ok(PlayerName::Material),
             _ => {
                 let run = self.run.as_ref().ok_or_else(unknown)?;

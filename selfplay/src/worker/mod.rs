@@ -5,6 +5,5 @@ pub(crate) mod channel;
 pub(crate) mod devices;
 pub(crate) mod parallel;
 pub(crate) mod player;
-pub(crate) mod source;
 pub(crate) mod turn_decider;
 pub(crate) mod worker_pool;

@@ -3,13 +3,12 @@
 use crate::worker::channel::{EvaluationChannel, LocalChannel};
 use crate::worker::devices::{Devices, note};
 use crate::worker::parallel::ParallelEvaluator;
-use crate::worker::source::{NetworkSource, file_name};
 use anyhow::{Result, bail};
 use engine::record;
 use engine::search::{Evaluator, Material, Null, Uniform};
 use network::{
-    Architecture, Device, EvaluationService, Network, NetworkEvaluator, ServedNetwork,
-    ServiceDevice,
+    Architecture, Device, EvaluationService, Network, NetworkEvaluator, NetworkSource,
+    ServedNetwork, ServiceDevice,
 };
 use std::convert::Infallible;
 use std::fmt;
@@ -279,7 +278,8 @@ impl Player {
             PlayerName::Policy(network) => format!("{POLICY}{}", network.short_name()),
             PlayerName::Engine(command) => {
                 let program = command.split_whitespace().next().unwrap_or_default();
-                format!("{AEI}{}", file_name(Path::new(program)))
+                let name = Path::new(program).file_stem().unwrap_or_default();
+                format!("{AEI}{}", name.to_string_lossy())
             }
             other => other.to_string(),
         }

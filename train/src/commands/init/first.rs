@@ -5,11 +5,7 @@ use crate::terminal::grouped;
 use engine::config::{Config, ConfigArguments};
 use engine::progress::say;
 use engine::run::{GeneratorPaths, RunDirectory, make_folder, write_file};
-use network::{Network, NetworkFile, Origin};
-use std::path::Path;
-
-/// The name of the built-in network.
-const BUILT_IN: &str = "tusker";
+use network::{Network, NetworkFile, NetworkSource, Origin};
 
 /// Refuses a run that has trained a network, that was begun with another seed, or that generators play for.
 pub(super) fn check_untrained(run: &RunDirectory, seed: u64) -> Result<(), TrainError> {
@@ -63,14 +59,6 @@ pub(super) fn begin_run(run: &RunDirectory, config: &Config, seed: u64) -> Resul
     Ok(())
 }
 
-/// Reads the network to begin a run with: a file, or the built-in network by the name `tusker`.
-pub(super) fn load(path: &Path) -> Result<NetworkFile, TrainError> {
-    Ok(match path.to_str() {
-        Some(BUILT_IN) => Network::built_in()?,
-        _ => Network::load(path)?,
-    })
-}
-
 /// The options for a run that begins with this network: its size is the default, unless a file is the configuration.
 pub(super) fn with_size_of(network: &NetworkFile, arguments: &ConfigArguments) -> ConfigArguments {
     let mut arguments = arguments.clone();
@@ -86,10 +74,10 @@ pub(super) fn with_size_of(network: &NetworkFile, arguments: &ConfigArguments) -
     arguments
 }
 
-/// Refuses a network of another size than configured; `path` names it.
+/// Refuses a network of another size than configured.
 pub(super) fn check_size(
     network: &NetworkFile,
-    path: &Path,
+    source: &NetworkSource,
     config: &Config,
 ) -> Result<(), TrainError> {
     let (configured, found) = (config.network.into(), network.network.architecture());
@@ -98,7 +86,7 @@ pub(super) fn check_size(
         false => Err(TrainError::OtherSize {
             configured,
             found,
-            file: path.to_owned(),
+            file: source.to_string().into(),
         }),
     }
 }

@@ -15,8 +15,9 @@ use engine::config::{Config, ConfigArguments};
 use engine::progress::say;
 use engine::run::RunDirectory;
 use engine::stop::{Exit, Stop, StopArguments};
-use first::{begin_run, begin_with, check_new, check_size, check_untrained, load, with_size_of};
+use first::{begin_run, begin_with, check_new, check_size, check_untrained, with_size_of};
 use games::{shards_of, take_over};
+use network::NetworkSource;
 use std::path::PathBuf;
 
 pub(crate) use first::{began_trained, begin_or_resume};
@@ -39,7 +40,7 @@ pub(crate) struct InitArguments {
     /// Begin with this network's weights instead of random ones: a file, or `tusker` for the built-in network. Without --config the run
     /// has its size
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
-    network: Option<PathBuf>,
+    network: Option<NetworkSource>,
     /// With --from: training steps of network 1 [default: as many as use each row train.reuse_factor times]
     #[arg(long, value_name = "N", requires = "from", conflicts_with = "network", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
     steps: Option<u64>,
@@ -63,15 +64,15 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<Exit> {
         arguments.workplace.open()?;
     }
     let brought = match &arguments.network {
-        Some(path) => Some((load(path)?, path)),
+        Some(source) => Some((source.load()?, source)),
         None => None,
     };
     let config = match (&old, &brought) {
         (Some(old), _) => inherited(run.as_ref(), old, &arguments.config)?,
-        (None, Some((network, path))) => {
+        (None, Some((network, source))) => {
             let given = with_size_of(network, &arguments.config);
             let config = configuration(run.as_ref(), &given)?;
-            check_size(network, path, &config)?;
+            check_size(network, source, &config)?;
             config
         }
         (None, None) => configuration(run.as_ref(), &arguments.config)?,
