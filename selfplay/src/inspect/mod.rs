@@ -42,7 +42,7 @@ pub(crate) struct InspectArguments {
     paths: Vec<PathBuf>,
     /// Print the totals as one JSON object
     ///
-    /// Shares and means of nothing are null. `selfplay/src/inspect/summary.rs` explains each key.
+    /// Shares and means of nothing are null.
     #[arg(long)]
     json: bool,
     /// Count the lost games whose loser had a last turn after which the winner could not win at once

@@ -40,8 +40,6 @@ pub(crate) struct JudgeArguments {
     #[command(flatten)]
     workers: WorkerArguments,
     /// Print the report as one JSON object
-    ///
-    /// `selfplay/src/judge/report.rs` explains every key.
     #[arg(long)]
     json: bool,
 }
