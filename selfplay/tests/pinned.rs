@@ -56,12 +56,6 @@ min_visits = 4
 surprise_share = 0.5
 truncated_weight = 1.0
 
-[selfplay.playout_cap]
-full_share = 0.5
-fast_evaluations = 8
-fast_gumbel_noise = 0.5
-record_fast = true
-
 [selfplay.openings]
 policy_share = 0.3
 policy_turns = 4
@@ -204,10 +198,10 @@ fn generated_games_are_pinned() {
     ]
     .map(|(network, mode)| generated(network, mode));
     let expected = [
-        "f5c77d70b34de43545e65fd6600bc5de024159ae5867667a290214034682c2a9",
-        "d7b835bc1a718dfaae63e58bf444b5391ebf251e573c2a12fbffed290fbcccbb",
-        "779cca8aaec1603d0d842306dc633ddd24167201df8a925c42503af7f75a97c8",
-        "07ae65b824dbcca871ab2ba5cf6eaa4ccc549daf3a1d5a9f6f9aad877eaf9c5a",
+        "e7b2bebbd391883a79c6d76aa978ffa9d06e90cb01f698d6d8a21125e08f85c1",
+        "d981a2a131d11565c1398fe366991327947ad1a257dda7acab542f9b2bba3322",
+        "bf659ea1c86bf93d0a937c5bf9f881b44741b15847e6fef779355f2d1f846353",
+        "e092d91b09467f915726d54bab737b8bc53618af357ee5e5d0d2c959446135e4",
     ];
     assert_eq!(found, expected);
 }

@@ -451,17 +451,14 @@ mod tests {
             ),
             ("serch.mode=3", "serch is not a section"),
             ("selfplay.evaluations=many", "expected u32"),
+            ("selfplay.handicap=1", "selfplay.handicap is a section"),
             (
-                "selfplay.playout_cap=1",
-                "selfplay.playout_cap is a section",
+                "selfplay.handicap.shares=1",
+                "selfplay.handicap.shares is not a key",
             ),
             (
-                "selfplay.playout_cap.full=1",
-                "selfplay.playout_cap.full is not a key",
-            ),
-            (
-                "selfplay.playout_cap.full_share.x=1",
-                "selfplay.playout_cap.full_share.x is not a key",
+                "selfplay.handicap.share.x=1",
+                "selfplay.handicap.share.x is not a key",
             ),
             ("selfplay.evaluations=-3", "u32"),
             (

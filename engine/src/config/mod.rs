@@ -19,8 +19,8 @@ pub use player::{PlayerSpec, PlayerSpecError, SET_REPLACED};
 pub use search::{GumbelConfig, PuctConfig, SearchConfig, SearchMode};
 pub use sections::{Config, MatchConfig, NetworkConfig, Precision};
 pub use selfplay::{
-    ExplorationConfig, HandicapConfig, MIN_PIECES, NetworkChange, OpeningsConfig, PlayoutCapConfig,
-    PolicyTargetKind, ResignationConfig, SelfplayConfig, SoftResignationConfig, TargetsConfig,
+    ExplorationConfig, HandicapConfig, MIN_PIECES, NetworkChange, OpeningsConfig, PolicyTargetKind,
+    ResignationConfig, SelfplayConfig, SoftResignationConfig, TargetsConfig,
 };
 pub use training::{LossWeight, OptimizerKind, ScheduleKind, TrainConfig, TrainingPrecision};
 pub use training_loop::{LoopConfig, LoopOrder};

@@ -88,6 +88,9 @@ const MOVED: &[(&str, &str)] = &[
     ("loop.pit_evaluations", "loop.match_evaluations"),
 ];
 
+const PLAYOUT_CAP: &str =
+    ": networks learned less from it (configs/README.md); all turns are searched in full";
+
 /// Keys without a replacement, and why they were removed.
 const REMOVED: &[(&str, &str)] = &[
     (
@@ -95,4 +98,9 @@ const REMOVED: &[(&str, &str)] = &[
         ": no network said how many turns are left",
     ),
     ("selfplay.cache_mib", " with the evaluation cache"),
+    ("selfplay.playout_cap", PLAYOUT_CAP),
+    ("selfplay.playout_cap.full_share", PLAYOUT_CAP),
+    ("selfplay.playout_cap.fast_evaluations", PLAYOUT_CAP),
+    ("selfplay.playout_cap.fast_gumbel_noise", PLAYOUT_CAP),
+    ("selfplay.playout_cap.record_fast", PLAYOUT_CAP),
 ];

@@ -45,9 +45,6 @@ pub struct SelfplayConfig {
     /// What training learns from the searches.
     #[garde(dive)]
     pub targets: TargetsConfig,
-    /// Full and fast turns.
-    #[garde(dive)]
-    pub playout_cap: PlayoutCapConfig,
     /// How games begin.
     #[garde(dive)]
     pub openings: OpeningsConfig,
@@ -130,25 +127,6 @@ pub enum NetworkChange {
     Game,
     /// Never: the network that was there at the start plays on.
     Never,
-}
-
-/// Playout-cap randomisation (Wu, Accelerating Self-Play Learning in Go, 2019): most turns are searched fast, to get on with the
-/// game; a share in full, to learn the policy from.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Validate)]
-#[serde(deny_unknown_fields)]
-#[garde(allow_unvalidated)]
-pub struct PlayoutCapConfig {
-    /// The share of turns that are searched in full; 1 for all.
-    #[garde(custom(within(0.0..=1.0)))]
-    pub full_share: f32,
-    /// Evaluations of a fast turn.
-    #[garde(custom(within(1..=MAX_EVALUATIONS)))]
-    pub fast_evaluations: u32,
-    /// Mode `gumbel`: the scale of the Gumbel noise in fast turns.
-    #[garde(custom(within(0.0..=10.0)))]
-    pub fast_gumbel_noise: f32,
-    /// Whether fast turns give rows, too.
-    pub record_fast: bool,
 }
 
 /// How games begin, where that is not with two searched setups.

@@ -256,7 +256,7 @@ impl TurnOrigin {
 pub struct SearchRecord {
     /// The place of its evaluator in [`GameRecord::evaluators`].
     pub evaluator: u16,
-    /// With the whole budget, or with the small one of playout-cap randomisation.
+    /// With the whole budget, or with a small one.
     pub kind: SearchKind,
     /// The evaluations that it was allowed; 0 where that was not kept.
     pub budget: u32,
@@ -270,7 +270,8 @@ pub struct SearchRecord {
     pub network_value: f32,
 }
 
-/// How much a turn was searched (playout-cap randomisation: Wu, Accelerating Self-Play Learning in Go, 2019).
+/// How much a turn was searched. Earlier versions had playout-cap randomisation (Wu, Accelerating Self-Play Learning in Go, 2019), with
+/// turns of both kinds; now all are searched in full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SearchKind {
     /// To learn from.

@@ -104,23 +104,8 @@ impl SearchOptions {
         Self {
             prior_temperature: exploration.prior_temperature,
             noise: (noise.share > 0.0).then_some(noise),
-            ..Self::fast(config, evaluations, temperature, exploration.gumbel_noise)
-        }
-    }
-
-    /// Play between the turns that are learned from (playout cap randomisation: Wu 2019, "Accelerating Self-Play Learning in Go",
-    /// section 3.1): so many evaluations, the evaluator's priors as they are, no noise. The draw of the turn is random: in mode `puct`
-    /// at `temperature`, in mode `gumbel` by the scale of the Gumbel noise. For such a turn a search may
-    /// [`reuse_tree`](super::Search::reuse_tree), whatever it searched with before.
-    pub fn fast(
-        config: &SelfplayConfig,
-        evaluations: u32,
-        temperature: f32,
-        gumbel_noise: f32,
-    ) -> Self {
-        Self {
             temperature,
-            gumbel_noise,
+            gumbel_noise: exploration.gumbel_noise,
             policy_target: config.targets.kind,
             target_value_scale: config.targets.value_scale,
             loss_proof_limit: Some(config.loss_proof_limit),
@@ -179,17 +164,11 @@ mod tests {
     }
 
     #[test]
-    fn fast_turns_keep_the_priors_and_draw_at_what_they_are_given() {
+    fn exploring_play_is_the_strongest_but_for_its_noise_and_targets() {
         let mut config = Config::default().selfplay;
         config.exploration.dirichlet_share = 0.25;
         config.exploration.prior_temperature = 1.5;
-        config.exploration.gumbel_noise = 1.0;
-        let fast = SearchOptions::fast(&config, 20, 0.7, 0.3);
-        assert_eq!((fast.noise, fast.prior_temperature), (None, 1.0));
-        assert_eq!((fast.temperature, fast.gumbel_noise), (0.7, 0.3));
-        let strongest = SearchOptions::strongest(&config.search, 20);
-        assert_eq!((fast.mode, fast.budget), (strongest.mode, strongest.budget));
-        let full = SearchOptions::exploring(&config, 20, 0.7);
+        config.exploration.gumbel_noise = 0.5;
         let noise = Noise {
             share: 0.25,
             concentration: config.exploration.dirichlet_concentration,
@@ -197,9 +176,15 @@ mod tests {
         let expected = SearchOptions {
             noise: Some(noise),
             prior_temperature: 1.5,
-            gumbel_noise: 1.0,
-            ..fast
+            gumbel_noise: 0.5,
+            temperature: 0.7,
+            policy_target: config.targets.kind,
+            target_value_scale: config.targets.value_scale,
+            loss_proof_limit: Some(config.loss_proof_limit),
+            ..SearchOptions::strongest(&config.search, 20)
         };
-        assert_eq!(full, expected);
+        assert_eq!(SearchOptions::exploring(&config, 20, 0.7), expected);
+        config.exploration.dirichlet_share = 0.0;
+        assert_eq!(SearchOptions::exploring(&config, 20, 0.7).noise, None);
     }
 }

@@ -16,7 +16,6 @@ use engine::record::{
     TurnOrigin, TurnRecord, WaivedResignation, quantize_policy,
 };
 use engine::search::{Decision, Evaluation, Query, SearchOptions, StateTarget};
-use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 use std::sync::Arc;
 use std::time::Instant;
@@ -53,7 +52,6 @@ pub(crate) struct SelfplayGame {
     rng: ChaCha8Rng,
     decider: TurnDecider,
     /// The search of the present turn, its evaluations, and the weight of its rows.
-    kind: SearchKind,
     budget: u32,
     weight: f32,
     waived: Option<WaivedResignation>,
@@ -105,7 +103,6 @@ impl SelfplayGame {
             searched_by: None,
             rng: random_numbers(seed, id, Part::GamePlan),
             decider: TurnDecider::default(),
-            kind: SearchKind::Full,
             budget: 0,
             weight: 1.0,
             waived: None,
@@ -199,23 +196,13 @@ impl SelfplayGame {
             let temperature = selfplay.openings.policy_temperature;
             return self.decider.sample(&self.game, temperature);
         }
-        let cap = &selfplay.playout_cap;
-        let is_full = cap.full_share >= 1.0 || self.rng.random::<f32>() < cap.full_share;
         let effort = effort(&self.turns, &selfplay.soft_resignation);
-        self.budget = self.budget_of(is_full, effort);
+        self.budget = self.budget_of(effort);
         self.weight = effort.weight;
         let temperature = temperature(&selfplay.exploration, number);
-        let options = if is_full {
-            self.kind = SearchKind::Full;
-            SearchOptions::exploring(selfplay, self.budget, temperature)
-        } else {
-            self.kind = SearchKind::Fast;
-            let noise = cap.fast_gumbel_noise;
-            SearchOptions::fast(selfplay, self.budget, temperature, noise)
-        };
-        // With playout-cap randomisation, targets come from the whole budget alone, without the tree of earlier turns.
+        let options = SearchOptions::exploring(selfplay, self.budget, temperature);
         let is_another = self.searched_by.replace(evaluator) != Some(evaluator);
-        let anew = is_another || !selfplay.search.reuse_tree || (is_full && cap.full_share < 1.0);
+        let anew = is_another || !selfplay.search.reuse_tree;
         self.decider.search(&self.game, options, anew)
     }
 
@@ -245,19 +232,15 @@ impl SelfplayGame {
     }
 
     /// The evaluations of the next turn.
-    fn budget_of(&self, is_full: bool, effort: Effort) -> u32 {
+    fn budget_of(&self, effort: Effort) -> u32 {
         let side = self.game.position().side();
         let config = self.config();
-        let whole = match is_full {
-            true => config.selfplay.evaluations,
-            false => config.selfplay.playout_cap.fast_evaluations,
-        };
         let handicap = match self.plan.weaker == Some(side) {
             true => config.selfplay.handicap.evaluations,
             false => 1.0,
         };
         let share = f64::from(handicap) * f64::from(effort.evaluations);
-        ((f64::from(whole) * share).round() as u32).max(1)
+        ((f64::from(config.selfplay.evaluations) * share).round() as u32).max(1)
     }
 
     /// Plays the turn that was decided on.
@@ -279,9 +262,7 @@ impl SelfplayGame {
                 (decision.turn.clone(), record)
             }
         };
-        let is_full = record
-            .search()
-            .is_some_and(|search| search.kind == SearchKind::Full);
+        let is_searched = record.search().is_some();
         self.setting
             .log
             .turn(self.id(), self.turns.len(), &record)?;
@@ -293,31 +274,26 @@ impl SelfplayGame {
         self.turns.push(record);
         self.consider_resignation();
         tally.turns += 1;
-        tally.full_turns += u64::from(is_full);
+        tally.searched_turns += u64::from(is_searched);
         Ok(())
     }
 
     fn searched(&self, decision: &Decision) -> Result<TurnRecord> {
         let selfplay = &self.config().selfplay;
-        let rows = match self.kind {
-            SearchKind::Fast if !selfplay.playout_cap.record_fast => Vec::new(),
-            SearchKind::Full | SearchKind::Fast => {
-                // The first state of a game has fewer visits than later ones, which keep visits of the states before them. With few
-                // evaluations no game would have a row of it.
-                let begins = self.turns.is_empty();
-                let is_enough = |target: &&StateTarget| {
-                    target.proven
-                        || target.visits >= selfplay.targets.min_visits
-                        || begins && target.step == 0
-                };
-                let targets = decision.targets.iter().filter(is_enough);
-                let rows = targets.map(|target| row_record(target, self.weight));
-                rows.collect::<Result<_>>()?
-            }
+        // The first state of a game has fewer visits than later ones, which keep visits of the states before them. With few evaluations
+        // no game would have a row of it.
+        let begins = self.turns.is_empty();
+        let is_enough = |target: &&StateTarget| {
+            target.proven
+                || target.visits >= selfplay.targets.min_visits
+                || begins && target.step == 0
         };
+        let targets = decision.targets.iter().filter(is_enough);
+        let rows = targets.map(|target| row_record(target, self.weight));
+        let rows = rows.collect::<Result<_>>()?;
         let origin = TurnOrigin::Search(SearchRecord {
             evaluator: self.current_evaluator.map_or(0, |(_, place)| place),
-            kind: self.kind,
+            kind: SearchKind::Full,
             budget: self.budget,
             evaluations: decision.evaluations,
             visits: decision.visits,

@@ -309,7 +309,7 @@ impl<'a> Supervisor<'a> {
         Counters {
             games_in_flight: (counts.in_flight.load(Relaxed) + self.work.suspended().len()) as u64,
             turns: counts.turns.load(Relaxed),
-            full_turns: counts.full_turns.load(Relaxed),
+            searched_turns: counts.searched_turns.load(Relaxed),
             evaluations: counts.evaluations.load(Relaxed),
             batches: counts.batches.load(Relaxed),
             largest_batch: counts.largest_batch.load(Relaxed),

@@ -57,7 +57,7 @@ pub(crate) struct NextGame {
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) turns: AtomicU64,
-    pub(crate) full_turns: AtomicU64,
+    pub(crate) searched_turns: AtomicU64,
     pub(crate) evaluations: AtomicU64,
     pub(crate) batches: AtomicU64,
     pub(crate) times: Mutex<WorkerTimes>,
@@ -184,7 +184,9 @@ impl GenerationTask {
         }
         let done = slot.batcher.tally().since(&before);
         self.counts.turns.fetch_add(done.turns, Relaxed);
-        self.counts.full_turns.fetch_add(done.full_turns, Relaxed);
+        self.counts
+            .searched_turns
+            .fetch_add(done.searched_turns, Relaxed);
         self.counts.evaluations.fetch_add(done.evaluations, Relaxed);
         self.counts.batches.fetch_add(done.batches, Relaxed);
         self.counts.add_times(done.times);

@@ -32,8 +32,8 @@ pub(crate) struct Counters {
     pub(crate) games_in_flight: u64,
     /// Turns played, those of games in flight too.
     pub(crate) turns: u64,
-    /// Those of them that were searched in full.
-    pub(crate) full_turns: u64,
+    /// Those of them that were searched; the others were drawn from the policy.
+    pub(crate) searched_turns: u64,
     /// Rows recorded for training.
     pub(crate) rows: u64,
     /// Step states whose evaluations were taken.
@@ -143,9 +143,9 @@ impl Counters {
         ratio(self.resignation_errors, self.resignation_checks)
     }
 
-    /// Turns that were not searched in full.
-    pub(super) fn fast_turns(&self) -> u64 {
-        self.turns.saturating_sub(self.full_turns)
+    /// Turns that were drawn from the policy, without a search.
+    pub(super) fn drawn_turns(&self) -> u64 {
+        self.turns.saturating_sub(self.searched_turns)
     }
 
     pub(super) fn known_largest_batch(&self) -> Option<u64> {

@@ -117,9 +117,9 @@ pub(super) const FIGURES: &[Figure] = &[
     figure("games_in_flight", |it| json!(it.now.games_in_flight))
         .gauge("tusker_games_in_flight", "Games in flight"),
     figure("turns", |it| json!(it.now.turns)),
-    figure("full_turns", |it| json!(it.now.full_turns)).part_of(TURNS, "kind", "full"),
-    figure("fast_turns", |it| json!(it.now.fast_turns()))
-        .part_of(TURNS, "kind", "fast")
+    figure("searched_turns", |it| json!(it.now.searched_turns)).part_of(TURNS, "kind", "searched"),
+    figure("drawn_turns", |it| json!(it.now.drawn_turns()))
+        .part_of(TURNS, "kind", "drawn")
         .not_logged(),
     figure("rows", |it| json!(it.now.rows))
         .counter("tusker_rows_total", "Rows recorded for training"),

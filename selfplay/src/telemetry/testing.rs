@@ -22,7 +22,7 @@ pub(super) fn busy() -> Counters {
         truncated_checks: 0,
         games_in_flight: 64,
         turns: 4_120,
-        full_turns: 1_030,
+        searched_turns: 1_030,
         rows: 3_300,
         evaluations: 263_680,
         batches: 1_288,

@@ -18,7 +18,7 @@ const EVERYTHING: &str = r#"{
     "target_games": 200,
     "games_in_flight": 64,
     "turns": 4120,
-    "full_turns": 1030,
+    "searched_turns": 1030,
     "rows": 3300,
     "evaluations": 263680,
     "batches": 1288,

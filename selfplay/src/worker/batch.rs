@@ -67,8 +67,8 @@ pub(crate) trait InPlay {
 pub(crate) struct Tally {
     /// Turns played.
     pub(crate) turns: u64,
-    /// Turns that were searched with the whole budget.
-    pub(crate) full_turns: u64,
+    /// Turns that were searched.
+    pub(crate) searched_turns: u64,
     /// Step states with a received evaluation.
     pub(crate) evaluations: u64,
     /// Batches of them.
@@ -82,7 +82,7 @@ impl Tally {
     pub(crate) fn since(&self, earlier: &Self) -> Self {
         Self {
             turns: self.turns - earlier.turns,
-            full_turns: self.full_turns - earlier.full_turns,
+            searched_turns: self.searched_turns - earlier.searched_turns,
             evaluations: self.evaluations - earlier.evaluations,
             batches: self.batches - earlier.batches,
             times: self
@@ -94,7 +94,7 @@ impl Tally {
     /// Adds the work of another worker, or later work of the same one.
     pub(crate) fn add(&mut self, other: &Self) {
         self.turns += other.turns;
-        self.full_turns += other.full_turns;
+        self.searched_turns += other.searched_turns;
         self.evaluations += other.evaluations;
         self.batches += other.batches;
         self.times += other.times;

@@ -13,10 +13,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 /// Everything that may be drawn for a game, but for forks: those depend on which games are finished.
-const VARIED: [&str; 14] = [
+const VARIED: [&str; 12] = [
     "selfplay.search.reuse_tree=false",
-    "selfplay.playout_cap.full_share=0.4",
-    "selfplay.playout_cap.fast_evaluations=4",
     "selfplay.openings.policy_share=0.6",
     "selfplay.openings.policy_turns=4",
     "selfplay.handicap.share=0.3",

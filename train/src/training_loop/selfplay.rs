@@ -13,7 +13,7 @@ use std::process::Command;
 const GENERATE: &str = "selfplay generate";
 
 /// The settings of a game that is played as well as the network can.
-const WITHOUT_NOISE: [&str; 12] = [
+const WITHOUT_NOISE: [&str; 11] = [
     "selfplay.exploration.temperature=0",
     "selfplay.exploration.final_temperature=0",
     "selfplay.exploration.dirichlet_share=0",
@@ -23,7 +23,6 @@ const WITHOUT_NOISE: [&str; 12] = [
     "selfplay.openings.file_share=0",
     "selfplay.openings.sparse_share=0",
     "selfplay.handicap.share=0",
-    "selfplay.playout_cap.full_share=1",
     "selfplay.soft_resignation.turns=0",
     "selfplay.resignation.turns=0",
 ];

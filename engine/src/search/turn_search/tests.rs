@@ -303,44 +303,45 @@ fn check_priors_are_the_evaluators(search: &Search, history: &History) {
     }
 }
 
-/// Playout cap randomisation: full turns with noise begin anew, fast ones continue with the tree that is there, whatever made it. They see
-/// nothing of the noise, and full ones nothing of what was before.
+/// Turns with noise begin anew, those without continue with the tree that is there, whatever made it. They see nothing of the noise, and
+/// those with noise nothing of what was before.
 #[test]
-fn full_and_fast_turns_take_turns_in_one_search() {
+fn turns_with_and_without_noise_alternate_in_one_search() {
     let noise = Noise {
         share: 1.0,
         concentration: 1.0,
     };
     let config = Config::default().selfplay;
     let modes = [SearchMode::Puct, SearchMode::Gumbel];
-    for (full_mode, fast_mode) in modes
+    for (noisy_mode, plain_mode) in modes
         .into_iter()
         .flat_map(|one| modes.map(|two| (one, two)))
     {
-        let full = SearchOptions {
-            mode: full_mode,
+        let with_noise = SearchOptions {
+            mode: noisy_mode,
             noise: Some(noise),
             prior_temperature: 2.0,
             ..SearchOptions::exploring(&config, 200, 1.0)
         };
-        let fast = SearchOptions {
-            mode: fast_mode,
-            ..SearchOptions::fast(&config, 50, 1.0, 0.0)
+        let plain = SearchOptions {
+            mode: plain_mode,
+            temperature: 1.0,
+            ..SearchOptions::strongest(&config.search, 50)
         };
         let mut game = random_game(2, &mut ChaCha8Rng::seed_from_u64(12));
-        let mut search = Search::new(game.position(), game.history(), full).unwrap();
+        let mut search = Search::new(game.position(), game.history(), with_noise).unwrap();
         let (mut noisy, mut kept) = (0, 0);
         for turn in 0..12 {
             let (position, history) = (*game.position(), game.history().clone());
             let mut rng = ChaCha8Rng::seed_from_u64(turn);
-            let is_full = turn % 3 == 0;
+            let is_noisy = turn % 3 == 0;
             let mut anew = None;
-            if is_full {
-                search.restart(&position, &history, full).unwrap();
-                let fresh = Search::new(&position, &history, full).unwrap();
+            if is_noisy {
+                search.restart(&position, &history, with_noise).unwrap();
+                let fresh = Search::new(&position, &history, with_noise).unwrap();
                 anew = Some(fresh);
             } else {
-                search.reuse_tree(&position, &history, fast).unwrap();
+                search.reuse_tree(&position, &history, plain).unwrap();
                 kept += u32::from(search.state.tree.len() > 1);
                 check_priors_are_the_evaluators(&search, &history);
             }
@@ -348,10 +349,10 @@ fn full_and_fast_turns_take_turns_in_one_search() {
             check_priors_are_the_evaluators(&search, &history);
             let state = &mut search.state;
             for node in state.tree.node_ids() {
-                // Those of full turns were drawn on the way; those of fast ones must not be there.
+                // Those of turns with noise were drawn on the way; those of others must not be there.
                 let options = state.options;
                 let priors = state.root_priors.of(&state.tree, node, &options, &mut rng);
-                assert!(is_full || priors.is_none());
+                assert!(is_noisy || priors.is_none());
                 noisy += u32::from(priors.is_some());
             }
             if let Some(mut fresh) = anew {

@@ -262,13 +262,10 @@ mod tests {
         let mut config = Config::default();
         assert_eq!(from_default(&config), []);
         config.train.batch_size += 1;
-        config.selfplay.playout_cap.full_share = 0.25;
+        config.selfplay.handicap.share = 0.25;
         let found = from_default(&config);
         let keys: Vec<&str> = found.iter().map(|one| one.key.as_str()).collect();
-        assert_eq!(
-            keys,
-            ["selfplay.playout_cap.full_share", "train.batch_size"]
-        );
+        assert_eq!(keys, ["selfplay.handicap.share", "train.batch_size"]);
         assert_eq!(found[0].value, toml::Value::Float(0.25));
         assert_ne!(found[1].value, found[1].default);
     }

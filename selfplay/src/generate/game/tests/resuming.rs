@@ -62,8 +62,6 @@ fn varied() -> Config {
     let selfplay = &mut config.selfplay;
     selfplay.max_turns = 30;
     selfplay.targets.surprise_share = 0.5;
-    selfplay.playout_cap.full_share = 0.3;
-    selfplay.playout_cap.fast_evaluations = 6;
     selfplay.openings.policy_share = 0.5;
     selfplay.handicap.share = 0.3;
     selfplay.resignation.turns = 2;

@@ -8,36 +8,6 @@ fn searches(record: &GameRecord) -> impl Iterator<Item = (&TurnRecord, &SearchRe
 }
 
 #[test]
-fn a_share_of_turns_is_searched_in_full_and_the_others_fast() {
-    let mut config = config();
-    config.selfplay.playout_cap.full_share = 0.25;
-    config.selfplay.playout_cap.fast_evaluations = 5;
-    let records = play_by(&config, 0..10);
-    let (mut full, mut all) = (0, 0);
-    for record in &records {
-        replay(record).unwrap();
-        for (turn, search) in searches(record) {
-            all += 1;
-            let is_full = search.kind == SearchKind::Full;
-            full += usize::from(is_full);
-            assert_eq!(search.budget, if is_full { 16 } else { 5 });
-            assert!(search.evaluations <= search.budget);
-            assert!(is_full || turn.rows.is_empty());
-        }
-    }
-    let share = full as f32 / all as f32;
-    assert!((0.18..0.32).contains(&share), "{full} of {all}");
-    config.selfplay.playout_cap.record_fast = true;
-    config.selfplay.targets.min_visits = 1;
-    let records = play_by(&config, 0..4);
-    let mut fast = records
-        .iter()
-        .flat_map(searches)
-        .filter(|(_, search)| search.kind == SearchKind::Fast);
-    assert!(fast.any(|(turn, _)| !turn.rows.is_empty()));
-}
-
-#[test]
 fn the_first_state_of_a_game_gives_a_row_with_any_visits() {
     let mut config = config();
     config.selfplay.search.goal_solver = false;
@@ -52,16 +22,6 @@ fn the_first_state_of_a_game_gives_a_row_with_any_visits() {
         );
         assert!(others.iter().all(|turn| turn.rows.is_empty()));
     }
-}
-
-#[test]
-fn a_full_turn_with_playout_caps_does_not_reuse_the_tree() {
-    // Whether trees are kept makes no difference where all turns are full and none may keep one.
-    let mut config = config();
-    config.selfplay.playout_cap.full_share = 0.999_999;
-    let kept = play_by(&config, 0..3);
-    config.selfplay.search.reuse_tree = false;
-    assert_eq!(kept, play_by(&config, 0..3));
 }
 
 #[test]
