@@ -28,6 +28,7 @@ mod generator_status;
 mod generators;
 mod io;
 mod published;
+mod run_clock;
 mod status;
 mod train_log;
 mod trainer_window;
@@ -44,6 +45,7 @@ pub use generators::{
 };
 pub use io::{make_folder, write_file};
 pub use published::{GenerationTime, PublishedTimes};
+pub use run_clock::{Effort, RunClock};
 pub use status::{GeneratorReport, GeneratorState, Problems, TimeLeft};
 pub use train_log::{LineKind, LogLine, LogPart, LogReader, LogSummary, StepSeries};
 pub use trainer_window::TrainerWindow;

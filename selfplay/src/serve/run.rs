@@ -5,10 +5,10 @@ use super::series::TrainLog;
 use crate::pit::{Games, Schedule};
 use engine::files::{ChecksumForm, FileLock, make_folders, now_in, read_whole};
 use engine::run::{
-    FolderSize, GameSpeed, GeneratorPaths, GeneratorReport, LogLine, Problems, RunDirectory,
-    TimeLeft, folder_sizes,
+    FolderSize, GameSpeed, GeneratorPaths, GeneratorReport, LogLine, Problems, RunClock,
+    RunDirectory, TimeLeft, folder_sizes,
 };
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs;
@@ -36,7 +36,7 @@ pub(super) struct RunAnswer {
     phase: Option<LogLine>,
     time_left: Option<TimeLeft>,
     ratings: Option<Ratings>,
-    clock: Vec<Effort>,
+    clock: Vec<NetworkEffort>,
     game_speed: Option<GameSpeed>,
     config: String,
     changes: Vec<LogLine>,
@@ -60,7 +60,7 @@ struct Ratings {
 }
 
 #[derive(Debug, Serialize)]
-struct Effort {
+struct NetworkEffort {
     generation: u32,
     hours: Option<f64>,
     games: Option<u64>,
@@ -130,8 +130,7 @@ impl RunAnswer {
         answer.generators = GeneratorReport::list(&GeneratorPaths::from(run), now, problems);
         answer.trainer_is_running = problems.or_default(FileLock::is_held(&run.trainer_lock()));
         answer.ratings = json_file(&run.ratings(), problems).map(ratings);
-        answer.clock =
-            json_file(&run.clock(), problems).map_or_else(Vec::new, |clock| efforts(&clock));
+        answer.clock = json_file(&run.clock(), problems).map_or_else(Vec::new, efforts);
         answer.game_speed = games.speed(now);
         answer.config = text_file(&run.config(), problems).unwrap_or_default();
         answer.matches = matches(&run.pit(), |name| games.count(name), problems);
@@ -173,19 +172,14 @@ fn ratings(mut file: Value) -> Ratings {
     }
 }
 
-fn efforts(clock: &Value) -> Vec<Effort> {
-    let networks = clock["networks"].as_object().into_iter().flatten();
-    let mut efforts: Vec<Effort> = networks
-        .filter_map(|(generation, effort)| {
-            Some(Effort {
-                generation: generation.parse().ok()?,
-                hours: effort["seconds"].as_f64().map(|seconds| seconds / 3600.0),
-                games: effort["games"].as_u64(),
-            })
-        })
-        .collect();
-    efforts.sort_by_key(|effort| effort.generation);
-    efforts
+fn efforts(clock: RunClock) -> Vec<NetworkEffort> {
+    let networks = clock.networks.into_iter();
+    let efforts = networks.map(|(generation, effort)| NetworkEffort {
+        generation,
+        hours: effort.hours(),
+        games: effort.games,
+    });
+    efforts.collect()
 }
 
 /// The matches in the folder `pit`, with a folder for each, and with so many games.
@@ -239,7 +233,7 @@ fn games_of_plan(plan: toml::Table) -> Option<u64> {
 }
 
 /// A small file of JSON; none where there is none. Its checksum, where it has one, must match.
-fn json_file(path: &Path, problems: &mut Problems) -> Option<Value> {
+fn json_file<T: DeserializeOwned>(path: &Path, problems: &mut Problems) -> Option<T> {
     let bytes = file(path, problems)?;
     let text = ChecksumForm::Json.read(bytes);
     let value =

@@ -5,8 +5,7 @@
 
 use super::json;
 use crate::error::TrainError;
-use engine::run::{RunDirectory, write_file};
-use serde::{Deserialize, Serialize};
+use engine::run::{Effort, RunClock, RunDirectory, write_file};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -17,65 +16,34 @@ use std::time::{Duration, Instant};
 /// The time between two saves while the clock runs.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// The games and time behind a network.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Effort {
-    /// The games generated for it and for earlier networks; none if an earlier network doesn't state them.
-    pub(crate) games: Option<u64>,
-    /// The seconds of generating them and of training; none if part of it was before the clock.
-    pub(crate) seconds: Option<f64>,
-}
-
-impl Effort {
-    /// Of the first network.
-    const NOTHING: Self = Self {
-        games: Some(0),
-        seconds: Some(0.0),
+/// Reads a run's clock; none for a run without one.
+fn load(run: &RunDirectory) -> Result<Option<RunClock>, TrainError> {
+    let path = run.clock();
+    let Some(record) = json::read::<RunClock>(&path, "times")? else {
+        return Ok(None);
     };
-
-    /// The time in hours.
-    pub(crate) fn hours(&self) -> Option<f64> {
-        self.seconds.map(|seconds| seconds / 3600.0)
+    let efforts = record.networks.values().map(|effort| effort.seconds);
+    let mut times = efforts.chain([record.seconds]).flatten();
+    match times.all(|seconds| seconds.is_finite() && seconds >= 0.0) {
+        true => Ok(Some(record)),
+        false => Err(TrainError::Answer {
+            what: path.display().to_string(),
+            reason: "a time can't be negative".to_owned(),
+        }),
     }
 }
 
-/// `clock.json`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-struct Record {
-    /// The time so far; none if it was not measured from the beginning.
-    seconds: Option<f64>,
-    /// By generation, from 1 on.
-    networks: BTreeMap<u32, Effort>,
-}
-
-impl Record {
-    fn load(run: &RunDirectory) -> Result<Option<Self>, TrainError> {
-        let path = run.clock();
-        let Some(record) = json::read::<Self>(&path, "times")? else {
-            return Ok(None);
-        };
-        let efforts = record.networks.values().map(|effort| effort.seconds);
-        let mut times = efforts.chain([record.seconds]).flatten();
-        match times.all(|seconds| seconds.is_finite() && seconds >= 0.0) {
-            true => Ok(Some(record)),
-            false => Err(TrainError::Answer {
-                what: path.display().to_string(),
-                reason: "a time can't be negative".to_owned(),
-            }),
-        }
-    }
-
-    fn before(&self, generation: u32) -> Effort {
-        match generation.checked_sub(1) {
-            None | Some(0) => Effort::NOTHING,
-            Some(before) => self.networks.get(&before).copied().unwrap_or_default(),
-        }
+/// What is behind the network before a generation's.
+fn before(record: &RunClock, generation: u32) -> Effort {
+    match generation.checked_sub(1) {
+        None | Some(0) => Effort::NOTHING,
+        Some(before) => record.networks.get(&before).copied().unwrap_or_default(),
     }
 }
 
 /// The games and time behind each network of a run, by generation; empty for a run without a clock.
 pub(crate) fn efforts(run: &RunDirectory) -> Result<BTreeMap<u32, Effort>, TrainError> {
-    let Some(record) = Record::load(run)? else {
+    let Some(record) = load(run)? else {
         return Ok(BTreeMap::new());
     };
     let mut efforts = record.networks;
@@ -95,7 +63,7 @@ pub(crate) struct TrainingClock {
 #[derive(Debug)]
 struct Time {
     path: PathBuf,
-    record: Record,
+    record: RunClock,
     /// The start of the time that is not in the record yet.
     since: Option<Instant>,
 }
@@ -122,12 +90,12 @@ impl Time {
 impl TrainingClock {
     /// Opens a run's clock, which is stopped at first. `trained` is the newest complete network.
     pub(crate) fn open(run: &RunDirectory, trained: u32) -> Result<Self, TrainError> {
-        let new = || Record {
+        let new = || RunClock {
             // The time before the clock is unknown, and so is the sum.
             seconds: (trained == 0).then_some(0.0),
             networks: BTreeMap::new(),
         };
-        let known = Record::load(run)?;
+        let known = load(run)?;
         let is_new = known.is_none();
         let mut time = Time {
             path: run.clock(),
@@ -168,7 +136,7 @@ impl TrainingClock {
     pub(crate) fn record(&self, generation: u32, new_games: Option<u64>) -> Result<(), TrainError> {
         let mut time = lock(&self.time);
         time.take();
-        let before = time.record.before(generation);
+        let before = before(&time.record, generation);
         // Without the previous network's time, this one's would cover both.
         let seconds = before.seconds.and(time.record.seconds);
         let games = before

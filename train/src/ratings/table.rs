@@ -1,13 +1,13 @@
 //! The ratings of a run, with the results that they come from.
 
-use super::clock::{Effort, efforts};
+use super::clock::efforts;
 use super::counting::{counted, of_network};
 use super::file::{RatedPlayer, RatingsFile, WrittenResult};
 use super::player::Player;
 use super::results::{self, MatchResult};
 use crate::error::TrainError;
 use engine::ratings::{Games, Pairs, Rating, fit, fit_pairs};
-use engine::run::{RunDirectory, write_file};
+use engine::run::{Effort, RunDirectory, write_file};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
