@@ -93,7 +93,6 @@ fn a_run_begins_with_a_network_that_was_trained_elsewhere() {
     let (mut command, run) = begin("four", &folder.path().join("none.safetensors"), &[]);
     fails(&mut command, &["none.safetensors"]);
     assert!(!run.exists());
-    assert_eq!(outcome(command.args(["--from", "x"])).0, 2);
     // The run's first steps are those of --from alone.
     let (mut command, _) = begin("five", &path, &[]);
     assert_eq!(outcome(command.args(["--steps", "3"])).0, 2);
@@ -187,6 +186,49 @@ fn a_bad_configuration_or_command_line_is_named() {
         code == 2 && message.contains("expected cpu, cpu:service, cuda or cuda:N"),
         "{message}"
     );
+}
+
+#[test]
+fn a_trained_network_learns_from_the_games_of_another_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let (old, new) = (run_of(&folder), folder.path().join("new"));
+    init(&old);
+    write_shard(&old, 0, 12);
+    let other = folder.path().join("other");
+    let mut command = train();
+    command.arg("init").arg("--run").arg(&other).args(SMALL);
+    command.args(["--seed", "9", "--set", "network.channels=16"]);
+    assert_eq!(outcome(&mut command).0, 0);
+    let given = other.join("networks/00000.safetensors");
+    let from = |network: &Path| {
+        let mut command = train();
+        command.arg("init").arg("--run").arg(&new);
+        command
+            .arg("--from")
+            .arg(&old)
+            .arg("--network")
+            .arg(network);
+        command.args(["--threads", "1", "--steps", "6"]);
+        command
+    };
+    let (code, _, message) = outcome(&mut from(&given));
+    assert_eq!(code, 0, "{message}");
+    let [first, trained] =
+        ["00000", "00001"].map(|name| new.join(format!("networks/{name}.safetensors")));
+    assert_eq!(weights_of(&first), weights_of(&given));
+    let network = Network::load(&trained).unwrap();
+    assert_eq!(network.network.architecture().channels, 16);
+    assert_eq!(network.origin["step"], "6");
+    // After a stop, the same command resumes; another network is refused.
+    fs::remove_file(&trained).unwrap();
+    fails(
+        &mut from(&old.join("networks/00000.safetensors")),
+        &["network.channels"],
+    );
+    fails(&mut from(&first), &["new already holds a run"]);
+    let (code, _, message) = outcome(&mut from(&given));
+    assert_eq!(code, 0, "{message}");
+    assert!(message.contains("resuming network 1"), "{message}");
 }
 
 #[test]

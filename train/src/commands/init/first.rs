@@ -108,6 +108,29 @@ pub(super) fn begin_with(
     Ok(())
 }
 
+/// As [`begin_with`], but a first network with these weights stays.
+///
+/// # Errors
+///
+/// The run began with other weights.
+pub(super) fn begin_with_or_resume(
+    run: &RunDirectory,
+    config: &Config,
+    trained: &NetworkFile,
+    seed: u64,
+) -> Result<(), TrainError> {
+    let first = run.network(0);
+    if !first.exists() {
+        return begin_with(run, config, trained, seed);
+    }
+    match Network::load(&first)?.origin.get("parent") {
+        Some(parent) if *parent == trained.identity => Ok(()),
+        _ => Err(TrainError::RunExists {
+            path: run.root().to_owned(),
+        }),
+    }
+}
+
 /// `parent` is the network that the weights come from.
 fn begin(
     run: &RunDirectory,

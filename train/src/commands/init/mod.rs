@@ -15,7 +15,10 @@ use engine::config::{Config, ConfigArguments};
 use engine::progress::say;
 use engine::run::RunDirectory;
 use engine::stop::{Exit, Stop, StopArguments};
-use first::{begin_run, begin_with, check_new, check_size, check_untrained, with_size_of};
+use first::{
+    begin_run, begin_with, begin_with_or_resume, check_new, check_size, check_untrained,
+    with_size_of,
+};
 use games::{shards_of, take_over};
 use network::NetworkSource;
 use std::path::PathBuf;
@@ -28,7 +31,7 @@ pub(crate) use first::{began_trained, begin_or_resume};
 /// optimizer begins anew.
 ///
 /// With --from the run takes over the configuration and the games of another run, and trains network 1 on them: a wider or deeper
-/// one, for example, once the other has stopped learning.
+/// one, for example, once the other has stopped learning. With both, network 1 continues from the given network.
 #[derive(Debug, Args)]
 pub(crate) struct InitArguments {
     /// Folder of the new run; only --print-config does without
@@ -39,10 +42,10 @@ pub(crate) struct InitArguments {
     from: Option<PathBuf>,
     /// Begin with this network's weights instead of random ones: a file, or `tusker` for the built-in network. Without --config the run
     /// has its size
-    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    #[arg(long, value_name = "FILE")]
     network: Option<NetworkSource>,
     /// With --from: training steps of network 1 [default: as many as use each row train.reuse_factor times]
-    #[arg(long, value_name = "N", requires = "from", conflicts_with = "network", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
+    #[arg(long, value_name = "N", requires = "from", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
     steps: Option<u64>,
     #[command(flatten)]
     config: ConfigArguments,
@@ -67,16 +70,17 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<Exit> {
         Some(source) => Some((source.load()?, source)),
         None => None,
     };
-    let config = match (&old, &brought) {
-        (Some(old), _) => inherited(run.as_ref(), old, &arguments.config)?,
-        (None, Some((network, source))) => {
-            let given = with_size_of(network, &arguments.config);
-            let config = configuration(run.as_ref(), &given)?;
-            check_size(network, source, &config)?;
-            config
-        }
-        (None, None) => configuration(run.as_ref(), &arguments.config)?,
+    let given = match &brought {
+        Some((network, _)) => with_size_of(network, &arguments.config),
+        None => arguments.config.clone(),
     };
+    let config = match &old {
+        Some(old) => inherited(run.as_ref(), old, &given)?,
+        None => configuration(run.as_ref(), &given)?,
+    };
+    if let Some((network, source)) = &brought {
+        check_size(network, source, &config)?;
+    }
     if arguments.config.print_config {
         print(config.to_toml().trim_end())?;
         return Ok(Exit::Done);
@@ -104,6 +108,9 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<Exit> {
             "{games} shards of {} are taken over",
             old.root().display()
         ));
+        if let Some((network, _)) = &brought {
+            begin_with_or_resume(&run, &config, network, seed)?;
+        }
         begin_or_resume(&run, &config, Some(seed))?;
         return train_first(arguments, &run, &config, &stop);
     }
