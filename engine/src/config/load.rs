@@ -1,6 +1,6 @@
 //! Where a configuration comes from: the built-in preset, a file, and `--set` on the command line.
 
-use super::old_keys::replacement_of;
+use super::old_keys::{drop_removed, replacement_of};
 use super::search::SearchConfig;
 use super::sections::Config;
 use super::selfplay::NetworkChange;
@@ -231,14 +231,16 @@ impl Config {
             })
     }
 
-    /// Reads a configuration that an earlier version wrote: keys that it did not have get their defaults.
+    /// Reads a configuration that an earlier version wrote: keys that it did not have get their defaults, and keys that were removed
+    /// since are ignored.
     ///
     /// # Errors
     ///
     /// Those of the format, unknown keys and wrong types.
     pub fn deserialize_kept<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        over_default(Table::deserialize(deserializer)?)
-            .map_err(|problems| D::Error::custom(lines(None, &problems)))
+        let mut table = Table::deserialize(deserializer)?;
+        drop_removed(&mut table);
+        over_default(table).map_err(|problems| D::Error::custom(lines(None, &problems)))
     }
 
     /// Checks the ranges of all values.

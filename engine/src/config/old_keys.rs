@@ -1,5 +1,7 @@
 //! Keys of earlier versions, and what replaced them.
 
+use toml::{Table, Value};
+
 /// The advice for a key that no longer exists.
 pub(super) fn replacement_of(key: &str) -> Option<String> {
     let find = |keys: &[(&str, &'static str)], key: &str| {
@@ -28,6 +30,22 @@ pub(super) fn replacement_of(key: &str) -> Option<String> {
     }
     let moved = find(MOVED, key).map(|new| format!("is now {new}"));
     moved.or_else(|| find(REMOVED, key).map(|reason| format!("was removed{reason}")))
+}
+
+/// Drops the keys that were removed without a replacement.
+pub(super) fn drop_removed(config: &mut Table) {
+    for (key, _) in REMOVED {
+        let mut names = key.split('.');
+        let Some(last) = names.next_back() else {
+            continue;
+        };
+        let section = names.try_fold(&mut *config, |table, name| {
+            table.get_mut(name).and_then(Value::as_table_mut)
+        });
+        if let Some(section) = section {
+            section.remove(last);
+        }
+    }
 }
 
 /// Keys of the old section `search` that self-play and matches each have now.

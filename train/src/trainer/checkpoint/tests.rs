@@ -230,6 +230,14 @@ fn a_checkpoint_from_before_a_key_is_whole() {
     let checkpoint = load(with_digest(&old)).unwrap();
     assert_eq!(checkpoint.header.config, Config::default());
     load(with_digest(&bare)).unwrap_err();
+
+    // Keys that were removed since.
+    let cap = r#""playout_cap":{"full_share":1.0,"fast_evaluations":32},"openings":{"#;
+    let old = bare.replace(r#""openings":{"#, cap);
+    assert_ne!(old, bare);
+    let digest = digest_of(&old, contents.named());
+    let text = format!("{}{digest}\"}}", old.strip_suffix("\"}").unwrap());
+    assert_eq!(load(text).unwrap().header.config, Config::default());
 }
 
 #[test]
