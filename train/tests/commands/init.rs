@@ -225,7 +225,18 @@ fn a_trained_network_learns_from_the_games_of_another_run() {
         &mut from(&old.join("networks/00000.safetensors")),
         &["network.channels"],
     );
+    write_shard(&old, 1, 2);
     fails(&mut from(&first), &["new already holds a run"]);
+    let mut without = train();
+    without
+        .arg("init")
+        .arg("--run")
+        .arg(&new)
+        .arg("--from")
+        .arg(&old);
+    without.args(["--set", "network.channels=16", "--steps", "6"]);
+    fails(&mut without, &["new already holds a run"]);
+    assert!(!new.join("shards/000-000001.shard").exists());
     let (code, _, message) = outcome(&mut from(&given));
     assert_eq!(code, 0, "{message}");
     assert!(message.contains("resuming network 1"), "{message}");

@@ -21,6 +21,24 @@ pub(super) fn check_untrained(run: &RunDirectory, seed: u64) -> Result<(), Train
     }
 }
 
+/// Refuses a run that began with other weights than this network's; none for random ones.
+pub(super) fn check_weights(
+    run: &RunDirectory,
+    trained: Option<&NetworkFile>,
+) -> Result<(), TrainError> {
+    let first = run.network(0);
+    if !first.exists() {
+        return Ok(());
+    }
+    let parent = Network::load(&first)?.origin.remove("parent");
+    match parent.as_ref() == trained.map(|trained| &trained.identity) {
+        true => Ok(()),
+        false => Err(TrainError::RunExists {
+            path: run.root().to_owned(),
+        }),
+    }
+}
+
 fn check_seed(run: &RunDirectory, given: u64) -> Result<(), TrainError> {
     let saved = run_seed(run)?;
     match given == saved {
@@ -106,29 +124,6 @@ pub(super) fn begin_with(
         run.network(0).display()
     ));
     Ok(())
-}
-
-/// As [`begin_with`], but a first network with these weights stays.
-///
-/// # Errors
-///
-/// The run began with other weights.
-pub(super) fn begin_with_or_resume(
-    run: &RunDirectory,
-    config: &Config,
-    trained: &NetworkFile,
-    seed: u64,
-) -> Result<(), TrainError> {
-    let first = run.network(0);
-    if !first.exists() {
-        return begin_with(run, config, trained, seed);
-    }
-    match Network::load(&first)?.origin.get("parent") {
-        Some(parent) if *parent == trained.identity => Ok(()),
-        _ => Err(TrainError::RunExists {
-            path: run.root().to_owned(),
-        }),
-    }
 }
 
 /// `parent` is the network that the weights come from.

@@ -16,8 +16,7 @@ use engine::progress::say;
 use engine::run::RunDirectory;
 use engine::stop::{Exit, Stop, StopArguments};
 use first::{
-    begin_run, begin_with, begin_with_or_resume, check_new, check_size, check_untrained,
-    with_size_of,
+    begin_run, begin_with, check_new, check_size, check_untrained, check_weights, with_size_of,
 };
 use games::{shards_of, take_over};
 use network::NetworkSource;
@@ -93,7 +92,10 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<Exit> {
     let stop = arguments.stop.listen()?;
     let seed = arguments.seed;
     let check = || match &old {
-        Some(_) => check_untrained(&run, seed),
+        Some(_) => {
+            check_untrained(&run, seed)?;
+            check_weights(&run, brought.as_ref().map(|(network, _)| network))
+        }
         None => check_new(&run),
     };
     // Before waiting for the lock, too.
@@ -108,8 +110,8 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<Exit> {
             "{games} shards of {} are taken over",
             old.root().display()
         ));
-        if let Some((network, _)) = &brought {
-            begin_with_or_resume(&run, &config, network, seed)?;
+        if let (Some((network, _)), false) = (&brought, run.network(0).exists()) {
+            begin_with(&run, &config, network, seed)?;
         }
         begin_or_resume(&run, &config, Some(seed))?;
         return train_first(arguments, &run, &config, &stop);
