@@ -362,6 +362,7 @@ fn nothing_is_overwritten_and_bad_arguments_are_named() {
             1,
             "many-000.npz exists already",
         ),
+        (&["--rows", many], 1, "many-000.npz exists already"),
         (&["--text", nowhere], 1, "can't write "),
         (&[], 2, "--text <FILE>"),
         (&["--rows", "rows.txt"], 2, "the name must end in .npz"),

@@ -284,9 +284,10 @@ pub fn publish_same(file: Temporary, path: &Path) -> io::Result<()> {
     match publish_new(file, path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             own.rewind()?;
-            match have_same_bytes(own, File::open(path)?)? {
-                true => sync_folder_of(path),
-                false => Err(error),
+            // What is no file has other contents.
+            match open_regular(path, u64::MAX) {
+                Ok((there, _)) if have_same_bytes(&own, &there)? => sync_folder_of(path),
+                _ => Err(error),
             }
         }
         published => published,
@@ -294,7 +295,7 @@ pub fn publish_same(file: Temporary, path: &Path) -> io::Result<()> {
 }
 
 /// Whether two files have the same bytes from here on.
-fn have_same_bytes(one: File, other: File) -> io::Result<bool> {
+fn have_same_bytes(one: &File, other: &File) -> io::Result<bool> {
     let (mut one, mut other) = (BufReader::new(one), BufReader::new(other));
     loop {
         let (ours, theirs) = (one.fill_buf()?, other.fill_buf()?);

@@ -3,7 +3,7 @@
 
 use super::rows::{self, Row};
 use crate::output::print;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use engine::files::{Temporary, folder_of, publish_same, temporary_in};
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -70,6 +70,7 @@ impl RowFiles {
 
     pub(super) fn push(&mut self, row: Row) -> Result<()> {
         if self.rows.len() >= self.rows_per_file {
+            check_missing(&self.path)?;
             self.write(self.numbered(self.written.len()))?;
         }
         self.rows.push(row);
@@ -79,9 +80,13 @@ impl RowFiles {
     /// Completes the files, and returns them with their rows. There is one even without a row.
     pub(super) fn finish(mut self) -> Result<Vec<(PathBuf, usize)>> {
         if self.written.is_empty() {
+            check_missing(&self.numbered(0))?;
             self.write(self.path.clone())?;
-        } else if !self.rows.is_empty() {
-            self.write(self.numbered(self.written.len()))?;
+        } else {
+            if !self.rows.is_empty() {
+                self.write(self.numbered(self.written.len()))?;
+            }
+            check_missing(&self.numbered(self.written.len()))?;
         }
         Ok(self.written)
     }
@@ -101,6 +106,16 @@ impl RowFiles {
         name.push(format!("-{number:03}.npz"));
         self.path.with_file_name(name)
     }
+}
+
+/// Refuses a file that readers of the new ones would take for one of them.
+fn check_missing(path: &Path) -> Result<()> {
+    ensure!(
+        !path.exists(),
+        "{} exists already, and is of another export: remove it, or write to another file",
+        path.display()
+    );
+    Ok(())
 }
 
 /// Begins a new file under a temporary name.

@@ -14,7 +14,7 @@ use arimaa::notation::{NotationError, NotationReason};
 use choice::Choice;
 use clap::Args;
 use engine::progress::{Progress, say};
-use engine::record::{GameId, GameRecord, digest, import};
+use engine::record::{GameId, GameRecord, import};
 use rayon::prelude::*;
 use shards::ImportedShards;
 use source::{Format, Source, Unread, UnreadGame};
@@ -40,13 +40,6 @@ pub(crate) struct ImportArguments {
     verbose: bool,
 }
 
-impl ImportArguments {
-    /// The digest of what decides which games of a file are imported, and how.
-    fn choice_digest(&self) -> String {
-        digest(format!("import {:?} {:?}", self.format, self.choice).as_bytes())
-    }
-}
-
 /// Faulty games that are named, unless all are to be.
 const NAMED: u64 = 20;
 
@@ -58,7 +51,7 @@ const BATCH_BYTES: usize = 8 << 20;
 pub(crate) fn run(arguments: &ImportArguments) -> Result<ExitCode> {
     let mut import = Import {
         arguments,
-        shards: ImportedShards::new(&arguments.target, arguments.choice_digest())?,
+        shards: ImportedShards::new(&arguments.target)?,
         // In KiB: bytes are too long to read.
         progress: Progress::new("import", total_size(&arguments.files) >> 10),
         counts: Counts::default(),

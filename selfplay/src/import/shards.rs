@@ -1,24 +1,26 @@
 //! Where imported games go.
 
+use crate::inspect::ShardGames;
 use crate::shard_target::{IMPORTED, ShardTarget};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use engine::encoding::ENCODING_VERSION;
+use engine::progress::say;
 use engine::record::{
-    EvaluatorId, GameId, GameRecord, Header, ShardName, ShardReader, ShardWriter, list_shards,
+    EvaluatorId, GameId, GameRecord, Header, ShardName, ShardReader, ShardWriter, digest,
+    list_shards,
 };
 use engine::run::{GeneratorPaths, RunDirectory, claim_generator, make_folder};
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 /// The games of a shard at most: a few MB.
 const GAMES_PER_SHARD: usize = 1_000;
 
 /// The shards of one import. They have one generator number, which is claimed when the first game comes. A shard holds games of one
-/// file, whose hash is in its header, beside the digest of the choice of games. So an import that was interrupted can be repeated: games
-/// that are there are not imported again.
+/// file, whose hash is in its header. So an import that was interrupted can be repeated: games of the file that are there are not imported
+/// again.
 pub(super) struct ImportedShards {
     paths: GeneratorPaths,
-    /// The digest of which games are chosen, and how they are read.
-    choice: String,
     /// The run, if they go into one.
     run: Option<RunDirectory>,
     generator: Option<u32>,
@@ -27,8 +29,10 @@ pub(super) struct ImportedShards {
     shards: u32,
     games: u64,
     writer: Option<ShardWriter>,
-    /// Games of this file that are still to come, and are in shards of an earlier import.
-    present: u64,
+    /// The imported shards that are there, by the hash of their file.
+    there: Option<HashMap<String, Vec<PathBuf>>>,
+    /// How often the shards hold each game of this file, beyond those that have come.
+    present: HashMap<blake3::Hash, u64>,
 }
 
 impl ImportedShards {
@@ -36,21 +40,21 @@ impl ImportedShards {
     ///
     /// # Errors
     /// The run is of another format.
-    pub(super) fn new(target: &ShardTarget, choice: String) -> Result<Self> {
+    pub(super) fn new(target: &ShardTarget) -> Result<Self> {
         let run = target.run();
         if let Some(run) = &run {
             run.check_format()?;
         }
         Ok(Self {
             paths: target.paths()?,
-            choice,
             run,
             generator: None,
             source: String::new(),
             shards: 0,
             games: 0,
             writer: None,
-            present: 0,
+            there: None,
+            present: HashMap::new(),
         })
     }
 
@@ -60,20 +64,31 @@ impl ImportedShards {
     }
 
     /// The games that follow are from a file with this hash.
-    ///
-    /// # Errors
-    /// A shard of an earlier import of the file has a fault: how many of its games are there is not known.
     pub(super) fn begin_file(&mut self, hash: String) -> Result<()> {
         self.finish()?;
+        if self.there.is_none() {
+            self.there = Some(imported_shards(&self.paths.shards)?);
+        }
+        let shards = self.there.as_ref().and_then(|there| there.get(&hash));
+        self.present.clear();
+        for path in shards.into_iter().flatten() {
+            // Games that can't be read are imported again.
+            let games = ShardGames::open(path)?.filter_map(|(_, game)| game.ok());
+            for game in games {
+                *self.present.entry(content_of(&game)?).or_default() += 1;
+            }
+        }
         self.source = hash;
-        self.present = self.count_present()?;
         Ok(())
     }
 
-    /// Adds a game, and numbers it. Returns whether it is new: the shards of an earlier import hold the first games of their file.
+    /// Adds a game, and numbers it. Returns whether it is new: the shards of an earlier import may hold it.
     pub(super) fn push(&mut self, mut record: GameRecord) -> Result<bool> {
-        if self.present > 0 {
-            self.present -= 1;
+        if !self.present.is_empty()
+            && let Some(count) = self.present.get_mut(&content_of(&record)?)
+            && *count > 0
+        {
+            *count -= 1;
             return Ok(false);
         }
         let generator = self.generator()?;
@@ -90,7 +105,7 @@ impl ImportedShards {
                     sequence,
                 };
                 self.shards += 1;
-                let header = header(generator, &self.source, &self.choice);
+                let header = header(generator, &self.source);
                 let writer = ShardWriter::create(&self.paths.shards, name, &header)?;
                 self.writer.insert(writer)
             }
@@ -103,34 +118,13 @@ impl ImportedShards {
         Ok(true)
     }
 
-    /// The games of the file in shards of an earlier import with the same choice.
-    fn count_present(&self) -> Result<u64> {
-        if !self.paths.shards.exists() {
-            return Ok(0);
-        }
-        let mut games = 0;
-        for path in list_shards(&self.paths.shards)?.values() {
-            // What a shard without a readable header holds is not known; its readers name it.
-            let Ok(shard) = ShardReader::open(path) else {
-                continue;
-            };
-            let header = shard.header();
-            let origin = (header.evaluator.name.as_str(), &header.evaluator.identity);
-            if origin != (IMPORTED, &self.source) || header.config_digest != self.choice {
-                continue;
-            }
-            for game in shard {
-                game.context("this shard is of an earlier import of the same file: repair it with `selfplay inspect --repair`, or remove it")?;
-                games += 1;
-            }
-        }
-        Ok(games)
-    }
-
     /// Completes the shard that is being written.
     pub(super) fn finish(&mut self) -> Result<()> {
         if let Some(writer) = self.writer.take() {
-            writer.finish()?;
+            let path = writer.finish()?;
+            if let Some(there) = &mut self.there {
+                there.entry(self.source.clone()).or_default().push(path);
+            }
         }
         Ok(())
     }
@@ -150,9 +144,36 @@ impl ImportedShards {
     }
 }
 
+/// The imported shards of a folder, by the hash of their file. One that can't be read is named: its games may be imported again.
+fn imported_shards(folder: &Path) -> Result<HashMap<String, Vec<PathBuf>>> {
+    let mut found = HashMap::<String, Vec<PathBuf>>::new();
+    if !folder.exists() {
+        return Ok(found);
+    }
+    for path in list_shards(folder)?.into_values() {
+        match ShardReader::open(&path) {
+            Ok(shard) if shard.header().evaluator.name == IMPORTED => {
+                let source = shard.header().evaluator.identity.clone();
+                found.entry(source).or_default().push(path);
+            }
+            Ok(_) => {}
+            Err(error) => say(&format!(
+                "note: {error}: which games it holds is not known; they may be imported twice"
+            )),
+        }
+    }
+    Ok(found)
+}
+
+/// A hash of all of a game but its number.
+fn content_of(record: &GameRecord) -> Result<blake3::Hash> {
+    let content = (&record.start, &record.turns, &record.ending);
+    Ok(blake3::hash(&serde_json::to_vec(&content)?))
+}
+
 /// The header of a shard of imported games. They had no evaluator: its identity is the hash of their file. They had no
-/// configuration: its digest is that of their choice.
-fn header(generator: u32, source: &str, choice: &str) -> Header {
+/// configuration.
+fn header(generator: u32, source: &str) -> Header {
     Header {
         encoding_version: ENCODING_VERSION,
         program_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -160,7 +181,7 @@ fn header(generator: u32, source: &str, choice: &str) -> Header {
             name: IMPORTED.to_owned(),
             identity: source.to_owned(),
         },
-        config_digest: choice.to_owned(),
+        config_digest: digest(b""),
         generator,
     }
 }
