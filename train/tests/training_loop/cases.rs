@@ -291,6 +291,33 @@ pub(crate) const MATCH: Case = Case {
     },
 };
 
+/// The two parts of a match that are put together.
+pub(crate) const JOIN: Case = Case {
+    name: "pit --join",
+    program: "selfplay",
+    prepare: |folder| {
+        for part in ["1/2", "2/2"] {
+            let played = (MATCH.command)(folder).args(["--part", part]).output();
+            assert!(played.unwrap().status.success(), "{part}");
+        }
+    },
+    command: |folder| {
+        let mut command = selfplay();
+        command
+            .args(["pit", "--a", "uniform evaluations=4", "--b", "random"])
+            .args(["--games", "12", "--seed", "3"])
+            .args(["--set", "match.max_turns=20", "--join", "--out"])
+            .arg(folder);
+        command
+    },
+    is_done: |_| false,
+    check: |whole, folder, what| {
+        let moves = moves_in(folder);
+        assert!(moves.len() >= 12, "{what}");
+        assert_eq!(moves, moves_in(whole), "{what}");
+    },
+};
+
 /// A match of engines, which are programs of their own. An engine that is killed loses its game by a crash; the match continues.
 pub(crate) const MATCH_OF_ENGINES: Case = Case {
     name: "pit: aei",

@@ -4,7 +4,8 @@
 //! `every_operation_of_…` go through all, with the faults that the variable `FAULTS` lists (`:kill,+:EROFS`), or with each.
 
 use super::cases::{
-    Case, EXPORT, GENERATE, IMPORT, INIT, INIT_FROM, LOOP, LOOP_SELFPLAY, MATCH, REPAIR, TRAIN,
+    Case, EXPORT, GENERATE, IMPORT, INIT, INIT_FROM, JOIN, LOOP, LOOP_SELFPLAY, MATCH, REPAIR,
+    TRAIN,
 };
 use super::programs::build_selfplay;
 use std::fs::{self, File};
@@ -13,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The commands that work for a moment only.
-const SHORT: [&Case; 5] = [&INIT, &INIT_FROM, &IMPORT, &EXPORT, &REPAIR];
+const SHORT: [&Case; 6] = [&INIT, &INIT_FROM, &IMPORT, &EXPORT, &REPAIR, &JOIN];
 
 /// Faults of one operation, and of it and all later ones.
 const FAULTS: [&str; 10] = [
