@@ -28,9 +28,10 @@ pub fn end_with_parent(command: &mut Command, signal: Signal) {
         let end_with = move || {
             set_parent_process_death_signal(Some(signal))?;
             // It may have ended before that.
-            match getppid() == parent {
-                true => Ok(()),
-                false => Err(std::io::ErrorKind::NotFound.into()),
+            if getppid() == parent {
+                Ok(())
+            } else {
+                Err(std::io::ErrorKind::NotFound.into())
             }
         };
         // SAFETY: between fork and exec only these two system calls are made, which allocate nothing and take no lock.

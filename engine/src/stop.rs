@@ -37,9 +37,10 @@ impl Exit {
 
     /// Of work that is done or was stopped.
     pub fn of(is_done: bool) -> Self {
-        match is_done {
-            true => Self::Done,
-            false => Self::Interrupted,
+        if is_done {
+            Self::Done
+        } else {
+            Self::Interrupted
         }
     }
 }

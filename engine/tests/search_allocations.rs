@@ -110,9 +110,10 @@ fn a_visit_allocates_nothing() {
         for mode in [SearchMode::Puct, SearchMode::Gumbel] {
             for (strongest, leaves) in [(true, 1), (false, 1), (true, 16), (false, 16)] {
                 let of = |visits| {
-                    let mut options = match strongest {
-                        true => SearchOptions::strongest(&config.matches.search, visits),
-                        false => SearchOptions::exploring(&config.selfplay, visits, 1.0),
+                    let mut options = if strongest {
+                        SearchOptions::strongest(&config.matches.search, visits)
+                    } else {
+                        SearchOptions::exploring(&config.selfplay, visits, 1.0)
                     };
                     options.mode = mode;
                     options.parallel_leaves = leaves;

@@ -68,9 +68,10 @@ fn few_pieces(rng: &mut ChaCha8Rng) -> Position {
     let near_traps = rng.random_bool(0.3);
     let mut board = Board::EMPTY;
     for (of, ranks) in [(side, 0..=6), (side.opponent(), 4..=6)] {
-        let place = match near_traps {
-            true => Bitboard::TRAPS | Bitboard::TRAPS.neighbours(),
-            false => on_ranks(of, ranks),
+        let place = if near_traps {
+            Bitboard::TRAPS | Bitboard::TRAPS.neighbours()
+        } else {
+            on_ranks(of, ranks)
         };
         put_on(&mut board, place, Piece::new(of, Kind::Rabbit), rng);
     }
@@ -81,9 +82,10 @@ fn few_pieces(rng: &mut ChaCha8Rng) -> Position {
     // The fewer pieces the enemy has, the more often the mover wins; with more of them, the mover seldom has a way out.
     let movers_share = *[0.3, 0.7, 0.9].choose(rng).unwrap();
     for _ in 0..rng.random_range(1..=4) {
-        let of = match rng.random_bool(movers_share) {
-            true => side,
-            false => side.opponent(),
+        let of = if rng.random_bool(movers_share) {
+            side
+        } else {
+            side.opponent()
         };
         let piece = Piece::new(of, *Kind::ALL.choose(rng).unwrap());
         put_on(&mut board, near & !Bitboard::goal(of), piece, rng);
@@ -255,7 +257,7 @@ fn the_exact_worth_agrees_with_the_solvers() {
         match (turn.worth, turn.by) {
             (Worth::Loss, Some(Reason::Goal)) => assert!(is_goal, "{}", turn.end),
             (Worth::Loss, Some(Reason::Elimination)) => {
-                assert!(!is_goal && is_elimination, "{}", turn.end)
+                assert!(!is_goal && is_elimination, "{}", turn.end);
             }
             _ => assert!(!is_goal && !is_elimination, "{}", turn.end),
         }

@@ -34,9 +34,12 @@ impl Evaluator for Hashed {
                 Side::Silver => query.state.swap_colours(),
             };
             let (key, mirrored) = (seen.key(), seen.mirror().key());
-            let place = |action: Action| match key <= mirrored {
-                true => action.index(side) as u64,
-                false => action.mirror().index(side) as u64,
+            let place = |action: Action| {
+                if key <= mirrored {
+                    action.index(side) as u64
+                } else {
+                    action.mirror().index(side) as u64
+                }
             };
             let key = key.min(mirrored);
             let draws: Vec<f64> = query

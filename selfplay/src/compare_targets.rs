@@ -113,9 +113,10 @@ pub(crate) fn run(arguments: &CompareTargetsArguments) -> Result<ExitCode> {
         "there are fewer than two states without a proof and with a choice"
     );
     let report = TargetReport::new(&arguments.variant, &compared);
-    print(&match arguments.json {
-        true => serde_json::to_string(&report)? + "\n",
-        false => report.to_text(),
+    print(&if arguments.json {
+        serde_json::to_string(&report)? + "\n"
+    } else {
+        report.to_text()
     })?;
     Ok(Exit::of(!requested.is_requested()).into())
 }
@@ -303,10 +304,7 @@ fn seen_by(side: Side, of_gold: f32) -> f64 {
 fn place_of_greatest(numbers: impl Iterator<Item = f64>) -> usize {
     let greatest = numbers
         .enumerate()
-        .reduce(|best, next| match next.1 > best.1 {
-            true => next,
-            false => best,
-        });
+        .reduce(|best, next| if next.1 > best.1 { next } else { best });
     greatest.map_or(0, |(place, _)| place)
 }
 

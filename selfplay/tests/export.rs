@@ -200,9 +200,10 @@ fn arrays_hold_the_rows_as_a_network_sees_them() {
                 let mut shares = row.policy.iter();
                 for entry in 0..POLICY_SIZE {
                     assert_eq!(legal[[index, entry]], mask.contains(entry));
-                    let share = match mask.contains(entry) {
-                        true => f32::from(*shares.next().unwrap()) / POLICY_TOTAL as f32,
-                        false => 0.0,
+                    let share = if mask.contains(entry) {
+                        f32::from(*shares.next().unwrap()) / POLICY_TOTAL as f32
+                    } else {
+                        0.0
                     };
                     assert_eq!(policy[[index, entry]], share);
                 }

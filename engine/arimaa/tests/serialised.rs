@@ -29,9 +29,12 @@ fn numbers<T: Serialize>(value: &T) -> Vec<u8> {
 fn from_numbers<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     bincode::serde::decode_from_slice(bytes, NUMBERS)
         .map_err(|error| error.to_string())
-        .and_then(|(value, used)| match used == bytes.len() {
-            true => Ok(value),
-            false => Err("more than a value".to_owned()),
+        .and_then(|(value, used)| {
+            if used == bytes.len() {
+                Ok(value)
+            } else {
+                Err("more than a value".to_owned())
+            }
         })
 }
 

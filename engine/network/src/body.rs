@@ -58,13 +58,14 @@ impl TrainingLayers {
         let blocks = (0..architecture.blocks)
             .map(|index| {
                 let name = |part: &str| format!("blocks.{index}.{part}");
-                let pooling = match Architecture::pools(index) {
-                    true => Some(builder.tensor(
+                let pooling = if Architecture::pools(index) {
+                    Some(builder.tensor(
                         name("pooling.weight"),
                         &[channels, 2 * channels],
                         Role::Weight { gain: POOLING_GAIN },
-                    )?),
-                    false => None,
+                    )?)
+                } else {
+                    None
                 };
                 Ok(Block {
                     first: NormedConvolution::new(builder, &name("first"), tower, 3)?,
@@ -160,9 +161,10 @@ impl<C: Convolution> Tower<C> {
         if !is_finite(&policy)? {
             return Ok(Some("the policy head".into()));
         }
-        Ok(match is_finite(&value)? {
-            true => None,
-            false => Some("the value head".into()),
+        Ok(if is_finite(&value)? {
+            None
+        } else {
+            Some("the value head".into())
         })
     }
 }

@@ -222,9 +222,10 @@ impl Network {
             let (view, numbers) = found?;
             read.push((spec.name.clone(), view));
             let tensor = Tensor::f_from_slice(&numbers)?.f_view(stored.shape.as_slice())?;
-            match stored.shape == spec.shape {
-                true => Ok(tensor),
-                false => Ok(with_new_planes(&tensor)?),
+            if stored.shape == spec.shape {
+                Ok(tensor)
+            } else {
+                Ok(with_new_planes(&tensor)?)
             }
         })?;
         check_contents(&metadata, &contents, &read).map_err(in_file(path))?;

@@ -18,9 +18,10 @@ const SQUARE_LOGITS: usize = 5;
 
 /// The index of a policy entry's logit in an answer: square by square, as the layers make them, and not plane by plane.
 pub(super) fn answer_index(entry: usize) -> usize {
-    match entry < SQUARE_LOGITS * 64 {
-        true => entry % 64 * SQUARE_LOGITS + entry / 64,
-        false => entry,
+    if entry < SQUARE_LOGITS * 64 {
+        entry % 64 * SQUARE_LOGITS + entry / 64
+    } else {
+        entry
     }
 }
 

@@ -161,12 +161,14 @@ impl Network {
     pub fn flatten(&self, tensors: &[Tensor]) -> Result<Tensor, NetworkError> {
         let parameters: Vec<_> = self.parameters().zip(tensors).collect();
         let places = self.layout.order.iter().map(|&number| &parameters[number]);
-        let pieces = places.map(|(parameter, tensor)| match tensor.defined() {
-            true if tensor.dim() == 4 => tensor.f_permute([0, 2, 3, 1])?.f_reshape([-1]),
-            true => tensor.f_reshape([-1]),
-            false => {
+        let pieces = places.map(|(parameter, tensor)| {
+            if !tensor.defined() {
                 let count = parameter.tensor.numel() as i64;
-                Tensor::f_zeros([count], (Kind::Float, self.device))
+                return Tensor::f_zeros([count], (Kind::Float, self.device));
+            }
+            match tensor.dim() {
+                4 => tensor.f_permute([0, 2, 3, 1])?.f_reshape([-1]),
+                _ => tensor.f_reshape([-1]),
             }
         });
         let pieces = pieces.collect::<Result<Vec<_>, TchError>>()?;

@@ -41,9 +41,10 @@ impl Unpacking {
         let (mut bits, mut scale) = (Vec::new(), Vec::new());
         for file in 0..8 {
             for channel in 0..CHANNELS {
-                let (bit, factor) = match channel < PLANES {
-                    true => (1 << file, 1.0 / f32::from(1u8 << file)),
-                    false => (u8::MAX, 0.5),
+                let (bit, factor) = if channel < PLANES {
+                    (1 << file, 1.0 / f32::from(1u8 << file))
+                } else {
+                    (u8::MAX, 0.5)
                 };
                 bits.push(bit);
                 scale.push(factor);

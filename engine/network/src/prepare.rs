@@ -144,9 +144,10 @@ impl Prepared {
 impl Check {
     /// The positions for a device, in the order of the answers; without answers.
     fn new(network: &str, on: Device) -> Result<Self, NetworkError> {
-        let queries = real_positions(match on.is_cuda() {
-            true => POSITIONS_ON_CUDA,
-            false => POSITIONS_ON_CPU,
+        let queries = real_positions(if on.is_cuda() {
+            POSITIONS_ON_CUDA
+        } else {
+            POSITIONS_ON_CPU
         })?;
         let masks = queries
             .iter()

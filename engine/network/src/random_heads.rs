@@ -67,9 +67,10 @@ impl Network {
             let of_batch = statistics
                 .f_sub_scalar(first * (1.0 - NORM_MOMENTUM))?
                 .f_div_scalar(NORM_MOMENTUM)?;
-            let of_batch = match name.ends_with("variance") {
-                true => of_batch.f_clamp_min(1e-4)?,
-                false => of_batch,
+            let of_batch = if name.ends_with("variance") {
+                of_batch.f_clamp_min(1e-4)?
+            } else {
+                of_batch
             };
             statistics.shallow_clone().f_copy_(&of_batch)?;
         }

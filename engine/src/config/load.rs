@@ -277,9 +277,10 @@ impl Config {
             let error = not_allowed("\"never\"", allowed);
             problems.push(Problem::new("selfplay.network_change", error.message()));
         }
-        match problems.is_empty() {
-            true => Ok(()),
-            false => Err(problems),
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(problems)
         }
     }
 
@@ -390,9 +391,10 @@ const NO_KEY: &str = "is not a key of the configuration";
 fn unknown(section: &Table, name: &str, problems: &mut Vec<Problem>) {
     let keys = section.keys().map(|key| format!("{name}.{key}"));
     let old: Vec<String> = keys.filter(|key| replacement_of(key).is_some()).collect();
-    match old.is_empty() {
-        true => problems.push(Problem::new(name, "is not a section of the configuration")),
-        false => problems.extend(old.iter().map(|key| Problem::new(key, reason_of(key)))),
+    if old.is_empty() {
+        problems.push(Problem::new(name, "is not a section of the configuration"));
+    } else {
+        problems.extend(old.iter().map(|key| Problem::new(key, reason_of(key))));
     }
 }
 

@@ -91,9 +91,10 @@ fn plain(name: &String, _: &()) -> garde::Result {
     let is_plain = !name.trim().is_empty()
         && name.chars().count() <= 60
         && !name.chars().any(char::is_control);
-    match is_plain {
-        true => Ok(()),
-        false => Err(not_allowed(format!("{name:?}"), "1 to 60 plain letters")),
+    if is_plain {
+        Ok(())
+    } else {
+        Err(not_allowed(format!("{name:?}"), "1 to 60 plain letters"))
     }
 }
 
@@ -136,9 +137,10 @@ impl PlayerSpec {
             }
             return Ok(());
         }
-        let value = match TEXTS.contains(&key) {
-            true => value.into(),
-            false => value_of(value),
+        let value = if TEXTS.contains(&key) {
+            value.into()
+        } else {
+            value_of(value)
         };
         let (sections, name) = match key.rsplit_once('.') {
             Some((sections, name)) => (sections.split('.').collect(), name),

@@ -211,24 +211,30 @@ pub struct ResignationConfig {
 /// A game forks or starts from the file, or neither.
 fn fits_beside(openings: &OpeningsConfig) -> impl FnOnce(&f32, &()) -> garde::Result {
     let (file, sparse) = (openings.file_share, openings.sparse_share);
-    move |fork_share, ()| match fork_share + file + sparse > 1.0 {
-        true => Err(not_allowed(
-            fork_share,
-            format!(
-                "0 to 1 together with selfplay.openings.file_share = {file} and selfplay.openings.sparse_share = {sparse}"
-            ),
-        )),
-        false => Ok(()),
+    move |fork_share, ()| {
+        if fork_share + file + sparse > 1.0 {
+            Err(not_allowed(
+                fork_share,
+                format!(
+                    "0 to 1 together with selfplay.openings.file_share = {file} and selfplay.openings.sparse_share = {sparse}"
+                ),
+            ))
+        } else {
+            Ok(())
+        }
     }
 }
 
 /// Games can't start from a file without a name.
 fn named_for(file_share: f32) -> impl FnOnce(&String, &()) -> garde::Result {
-    move |file, ()| match file_share > 0.0 && file.is_empty() {
-        true => Err(not_allowed(
-            "\"\"",
-            "the name of a file, where selfplay.openings.file_share is not 0",
-        )),
-        false => Ok(()),
+    move |file, ()| {
+        if file_share > 0.0 && file.is_empty() {
+            Err(not_allowed(
+                "\"\"",
+                "the name of a file, where selfplay.openings.file_share is not 0",
+            ))
+        } else {
+            Ok(())
+        }
     }
 }

@@ -146,12 +146,15 @@ impl fmt::Display for OptimizerKind {
 /// A schedule falls, it doesn't rise.
 fn at_most_first(train: &TrainConfig) -> impl FnOnce(&f64, &()) -> garde::Result {
     let (schedule, first) = (train.schedule, train.learning_rate);
-    move |&last, ()| match schedule != ScheduleKind::Constant && last > first {
-        true => Err(not_allowed(
-            last,
-            format!("0 to train.learning_rate = {first}"),
-        )),
-        false => Ok(()),
+    move |&last, ()| {
+        if schedule != ScheduleKind::Constant && last > first {
+            Err(not_allowed(
+                last,
+                format!("0 to train.learning_rate = {first}"),
+            ))
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -160,15 +163,18 @@ const MAX_DECAY: f64 = 0.1;
 
 /// A weight decay that leaves weights to train: its share of a step is multiplied with the learning rate, which is large for SGD.
 fn gradual(learning_rate: f64) -> impl FnOnce(&f64, &()) -> garde::Result {
-    move |&decay, ()| match decay * learning_rate > MAX_DECAY {
-        true => Err(not_allowed(
-            decay,
-            format!(
-                "0 to {MAX_DECAY} / train.learning_rate = {}",
-                MAX_DECAY / learning_rate
-            ),
-        )),
-        false => Ok(()),
+    move |&decay, ()| {
+        if decay * learning_rate > MAX_DECAY {
+            Err(not_allowed(
+                decay,
+                format!(
+                    "0 to {MAX_DECAY} / train.learning_rate = {}",
+                    MAX_DECAY / learning_rate
+                ),
+            ))
+        } else {
+            Ok(())
+        }
     }
 }
 

@@ -71,9 +71,12 @@ impl<T: AutoValue> TryFrom<Value> for AutoOr<T> {
 pub(super) fn within<T: PartialOrd + Display>(
     range: RangeInclusive<T>,
 ) -> impl FnOnce(&T, &()) -> garde::Result {
-    move |value, ()| match range.contains(value) {
-        true => Ok(()),
-        false => Err(out_of_range(value, range)),
+    move |value, ()| {
+        if range.contains(value) {
+            Ok(())
+        } else {
+            Err(out_of_range(value, range))
+        }
     }
 }
 
@@ -91,9 +94,10 @@ pub(super) fn auto_within(
 pub(super) fn even_within(range: RangeInclusive<u32>) -> impl FnOnce(&u32, &()) -> garde::Result {
     move |&value, context| {
         within(range)(&value, context)?;
-        match value.is_multiple_of(2) {
-            true => Ok(()),
-            false => Err(not_allowed(value, "an even number")),
+        if value.is_multiple_of(2) {
+            Ok(())
+        } else {
+            Err(not_allowed(value, "an even number"))
         }
     }
 }

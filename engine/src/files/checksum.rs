@@ -54,9 +54,10 @@ impl ChecksumForm {
         let Some((body, digits)) = parts.and_then(|text| text.rsplit_once(before)) else {
             return Ok(None);
         };
-        match digits == digits_of(body) {
-            true => Ok(Some(format!("{body}{}", self.end()))),
-            false => Err(WrongChecksum),
+        if digits == digits_of(body) {
+            Ok(Some(format!("{body}{}", self.end())))
+        } else {
+            Err(WrongChecksum)
         }
     }
 }

@@ -167,9 +167,10 @@ impl FaultPlan {
                 let _ = fs::rename(to, from);
             }
             if let Some(before) = before {
-                let _ = match names_too {
-                    true => fs::rename(before, to),
-                    false => fs::remove_file(before),
+                let _ = if names_too {
+                    fs::rename(before, to)
+                } else {
+                    fs::remove_file(before)
                 };
             }
         }

@@ -44,9 +44,10 @@ impl FileLock {
         }
         // Another try fails where locks work.
         let again = File::open(path)?;
-        match is_locked_by(|| again.try_lock_shared())? {
-            false => Ok(Some(Self { file })),
-            true => Err(io::Error::new(io::ErrorKind::Unsupported, NoLocks)),
+        if is_locked_by(|| again.try_lock_shared())? {
+            Err(io::Error::new(io::ErrorKind::Unsupported, NoLocks))
+        } else {
+            Ok(Some(Self { file }))
         }
     }
 
@@ -115,9 +116,10 @@ fn is_locked_by(lock: impl Fn() -> Result<(), TryLockError>) -> io::Result<bool>
 fn without_locks(error: io::Error) -> io::Error {
     let code = error.raw_os_error().map(Errno::from_raw_os_error);
     let none = [Errno::NOLCK, Errno::NOSYS, Errno::OPNOTSUPP];
-    match code.is_some_and(|code| none.contains(&code)) {
-        true => io::Error::new(io::ErrorKind::Unsupported, NoLocks),
-        false => error,
+    if code.is_some_and(|code| none.contains(&code)) {
+        io::Error::new(io::ErrorKind::Unsupported, NoLocks)
+    } else {
+        error
     }
 }
 

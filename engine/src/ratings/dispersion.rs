@@ -113,9 +113,12 @@ impl Dispersion {
                 close += of_match;
             }
         }
-        let parameters = |part: Spread| match part.expected > 0.0 {
-            true => free * part.expected / all.expected,
-            false => 0.0,
+        let parameters = |part: Spread| {
+            if part.expected > 0.0 {
+                free * part.expected / all.expected
+            } else {
+                0.0
+            }
         };
         let wide = all.dispersion(parameters(all)).unwrap_or(1.0).max(1.0);
         let close = close.dispersion(parameters(close)).unwrap_or(wide);

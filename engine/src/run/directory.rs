@@ -259,7 +259,7 @@ fn find_networks_in(folder: &Path) -> Result<FoundNetworks, RunError> {
         // Written back, so that each generation has one name.
         match stem.and_then(|stem| stem.parse().ok()) {
             Some(number) if number < u32::MAX && network_file(folder, number) == path => {
-                networks.push((number, path))
+                networks.push((number, path));
             }
             _ => strays.push(path),
         }

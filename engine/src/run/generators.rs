@@ -275,13 +275,12 @@ pub(super) fn running_generators_at(
     let now = LazyCell::new(now);
     for number in list_numbers(&paths.generators())? {
         let path = lock_path(&paths.journal, number);
-        let runs = match exists(&path) {
-            true => FileLock::is_held(&path).map_err(RunError::io("look at", &path))?,
+        let runs = if exists(&path) {
+            FileLock::is_held(&path).map_err(RunError::io("look at", &path))?
+        } else {
             // Another machine's. Without a status or plan its number was only claimed so far.
-            false => {
-                let silence = Claimed::new(paths, number).silence(*now);
-                silence.is_some_and(|silence| silence < SILENCE)
-            }
+            let silence = Claimed::new(paths, number).silence(*now);
+            silence.is_some_and(|silence| silence < SILENCE)
         };
         if runs {
             running.push(number);
@@ -323,9 +322,10 @@ pub(super) fn lost_generators_at(
 ) -> Result<Vec<LostGenerator>, RunError> {
     let numbers = list_numbers(&paths.generators())?;
     let running = running_generators_at(paths, || now)?;
-    let with_journal = match exists(&paths.journal) {
-        true => generators_in(&paths.journal)?,
-        false => BTreeSet::new(),
+    let with_journal = if exists(&paths.journal) {
+        generators_in(&paths.journal)?
+    } else {
+        BTreeSet::new()
     };
     let mut lost = Vec::new();
     for number in numbers {

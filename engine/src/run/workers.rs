@@ -45,9 +45,10 @@ impl WorkerName {
         let allowed = |letter| if is_allowed(letter) { letter } else { '-' };
         let name: String = host.chars().map(allowed).take(MAX_NAME_LENGTH).collect();
         Self {
-            name: match name.is_empty() {
-                true => "host".to_owned(),
-                false => name,
+            name: if name.is_empty() {
+                "host".to_owned()
+            } else {
+                name
             },
             is_unique: false,
         }
@@ -68,12 +69,13 @@ impl FromStr for WorkerName {
     type Err = WrongWorkerName;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match (1..=MAX_NAME_LENGTH).contains(&text.len()) && text.chars().all(is_allowed) {
-            true => Ok(Self {
+        if (1..=MAX_NAME_LENGTH).contains(&text.len()) && text.chars().all(is_allowed) {
+            Ok(Self {
                 name: text.to_owned(),
                 is_unique: true,
-            }),
-            false => Err(WrongWorkerName),
+            })
+        } else {
+            Err(WrongWorkerName)
         }
     }
 }

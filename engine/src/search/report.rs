@@ -174,9 +174,10 @@ impl Search {
             merged_share: state.tree.merged_share(),
             depth: self.depth(),
             seconds,
-            evaluations_per_second: match seconds > 0.0 {
-                true => f64::from(spent.evaluations) / seconds,
-                false => 0.0,
+            evaluations_per_second: if seconds > 0.0 {
+                f64::from(spent.evaluations) / seconds
+            } else {
+                0.0
             },
         }
     }

@@ -99,10 +99,7 @@ impl TurnClock {
         let saves = self.of_turn == 0.0
             || self.percent > 0.0 && (self.most_reserve == 0.0 || reserve < self.most_reserve);
         let (target, most) = if has_base {
-            let usual = match saves {
-                true => USUAL_PART * own,
-                false => own,
-            };
+            let usual = if saves { USUAL_PART * own } else { own };
             let target = usual + reserve / turns_ahead;
             (target, target.max(own + RESERVE_PART * reserve))
         } else if self.of_game > 0.0 {

@@ -189,7 +189,7 @@ impl Settings {
         };
         match (option, value) {
             (Offered::Hash, value) => {
-                self.memory_mib = above_zero(&value).unwrap_or(self.memory_mib)
+                self.memory_mib = above_zero(&value).unwrap_or(self.memory_mib);
             }
             (Offered::Depth, value) => self.depth = above_zero(&value),
             (Offered::Evaluations, value) => self.evaluations = above_zero(&value),

@@ -174,9 +174,12 @@ impl SearchThread {
             return Ok((format_turn(&Turn::Setup(setup), &task.position), true));
         }
         let mut reporter = Reporter::new(task.lines);
-        let mut end = task.times.map(|times| match times.saves {
-            true => times.target / 2,
-            false => times.target,
+        let mut end = task.times.map(|times| {
+            if times.saves {
+                times.target / 2
+            } else {
+                times.target
+            }
         });
         let mut before = None;
         loop {

@@ -92,9 +92,10 @@ impl Session {
     }
 
     fn next(&mut self, events: &Receiver<Event>) -> Outcome {
-        let alarm = match self.is_open {
-            true => self.search.as_ref().and_then(RunningSearch::alarm),
-            false => self.opening_limit.map(|limit| self.begun + limit),
+        let alarm = if self.is_open {
+            self.search.as_ref().and_then(RunningSearch::alarm)
+        } else {
+            self.opening_limit.map(|limit| self.begun + limit)
         };
         let event = match alarm {
             None => events.recv().map_err(|_| Ended::Quit)?,
@@ -299,14 +300,15 @@ impl Session {
         }
         let position = *self.game.position();
         let number = (self.turns / 2 + 1) as u32;
-        let times = match ponders {
-            true => None,
-            false => self.settings.clock.times(
+        let times = if ponders {
+            None
+        } else {
+            self.settings.clock.times(
                 position.side(),
                 self.settings.lag,
                 self.begun.elapsed().as_secs_f64(),
                 number,
-            ),
+            )
         };
         self.searches += 1;
         let mut running = RunningSearch::new(self.searches, position.side(), asked, ponders);
@@ -379,9 +381,10 @@ impl Session {
             SearchMessage::NotLoaded(error) => {
                 self.loading -= 1;
                 self.complain(&error)?;
-                match self.has_evaluator {
-                    true => self.say_ready(),
-                    false => Err(Ended::Failed(error)),
+                if self.has_evaluator {
+                    self.say_ready()
+                } else {
+                    Err(Ended::Failed(error))
                 }
             }
             SearchMessage::Failed(error) => {

@@ -138,7 +138,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> Result<ExitCode> {
     let mut progress = SearchProgress::new();
     let (evaluator, history) = (evaluator.as_mut(), game.history());
     search_to_end(&mut search, evaluator, history, &mut rng, |search| {
-        progress.show(search)
+        progress.show(search);
     })?;
     let report = search.report(arguments.top as usize);
     let text = if arguments.json {

@@ -115,9 +115,10 @@ impl Bench<'_> {
         let mut alone = Vec::new();
         let mut played = Played::default();
         for _ in 0..ROUNDS {
-            let so_far = match played.workers.is_empty() {
-                true => &warm,
-                false => &played.workers,
+            let so_far = if played.workers.is_empty() {
+                &warm
+            } else {
+                &played.workers
             };
             let done = self.raw(mean_batch(so_far), time / (2 * ROUNDS))?;
             add_all(&mut alone, &done);
@@ -211,9 +212,12 @@ impl Bench<'_> {
         let configured = report.games_in_flight;
         let is_local = self.plan.devices.is_local();
         // In a worker's own thread every worker computes all the time, so that this is its speed on a machine without other work.
-        let speed = |tried: &Tried| match is_local {
-            true => tried.evals_per_cpu_s,
-            false => tried.evals_per_s,
+        let speed = |tried: &Tried| {
+            if is_local {
+                tried.evals_per_cpu_s
+            } else {
+                tried.evals_per_s
+            }
         };
         let mut numbers: Vec<u32> = tried_quarters(&self.plan.devices)
             .iter()
@@ -281,9 +285,10 @@ fn mean_batch(done: &[Done]) -> usize {
 
 /// The numbers to try for these devices, over 4.
 fn tried_quarters(devices: &Devices) -> &'static [u32] {
-    match devices.is_local() {
-        true => &TRIED_QUARTERS[..TRIED_LOCALLY],
-        false => &TRIED_QUARTERS,
+    if devices.is_local() {
+        &TRIED_QUARTERS[..TRIED_LOCALLY]
+    } else {
+        &TRIED_QUARTERS
     }
 }
 
@@ -341,13 +346,13 @@ impl DeviceWork {
     fn add(&mut self, before: &Moment, now: &Moment) {
         self.time += now.at - before.at;
         let done = DeviceCounters::between(&before.devices, &now.devices);
-        match self.devices.is_empty() {
-            true => self.devices = done,
-            false => self
-                .devices
+        if self.devices.is_empty() {
+            self.devices = done;
+        } else {
+            self.devices
                 .iter_mut()
                 .zip(&done)
-                .for_each(|(sum, more)| sum.add(more)),
+                .for_each(|(sum, more)| sum.add(more));
         }
     }
 

@@ -292,9 +292,10 @@ impl fmt::Display for SelfplaySpeed {
         if self.games_finished == 0 {
             writeln!(f, ", and none was finished")?;
         } else {
-            let about = match self.games_per_hour_is_estimated {
-                true => "about ",
-                false => "",
+            let about = if self.games_per_hour_is_estimated {
+                "about "
+            } else {
+                ""
             };
             writeln!(
                 f,

@@ -18,9 +18,10 @@ pub(super) struct TextFile {
 impl TextFile {
     /// `-` is standard output.
     pub(super) fn create(path: &Path) -> Result<Self> {
-        let file = match path == Path::new("-") {
-            true => None,
-            false => Some(BufWriter::new(begin(path)?)),
+        let file = if path == Path::new("-") {
+            None
+        } else {
+            Some(BufWriter::new(begin(path)?))
         };
         Ok(Self {
             path: path.to_owned(),

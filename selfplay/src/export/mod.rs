@@ -48,9 +48,10 @@ pub(crate) struct ExportArguments {
 
 fn npz_path(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
-    match path.extension().is_some_and(|extension| extension == "npz") {
-        true => Ok(path),
-        false => Err("the name must end in .npz".to_owned()),
+    if path.extension().is_some_and(|extension| extension == "npz") {
+        Ok(path)
+    } else {
+        Err("the name must end in .npz".to_owned())
     }
 }
 
@@ -72,9 +73,10 @@ impl FromStr for GameRange {
             digits => digits.parse().map_err(|_| wrong()),
         };
         let (first, end) = (number(first, 0)?, number(end, u64::MAX)?);
-        match first < end {
-            true => Ok(Self { first, end }),
-            false => Err(format!("there is no game in the range {text}")),
+        if first < end {
+            Ok(Self { first, end })
+        } else {
+            Err(format!("there is no game in the range {text}"))
         }
     }
 }
@@ -244,13 +246,15 @@ fn export_game(
     with_rows: bool,
 ) -> Result<Exported, ReplayError> {
     // Each checks the whole game.
-    let text = match with_text {
-        true => format_concluded_record(&record.to_game()?, record.ending.conclusion()),
-        false => String::new(),
+    let text = if with_text {
+        format_concluded_record(&record.to_game()?, record.ending.conclusion())
+    } else {
+        String::new()
     };
-    let rows = match with_rows {
-        true => rows_of(record)?,
-        false => Vec::new(),
+    let rows = if with_rows {
+        rows_of(record)?
+    } else {
+        Vec::new()
     };
     Ok(Exported { text, rows })
 }

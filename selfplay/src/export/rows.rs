@@ -186,9 +186,12 @@ pub(super) fn write(rows: &[Row], file: impl Write + Seek) -> Result<(), WriteNp
 /// The policy's target over all entries, 0 where illegal.
 fn policy(row: &Row) -> [f32; POLICY_SIZE] {
     let mut shares = row.policy.iter();
-    std::array::from_fn(|index| match row.legal.contains(index) {
-        true => f32::from(shares.next().copied().unwrap_or(0)) / POLICY_TOTAL as f32,
-        false => 0.0,
+    std::array::from_fn(|index| {
+        if row.legal.contains(index) {
+            f32::from(shares.next().copied().unwrap_or(0)) / POLICY_TOTAL as f32
+        } else {
+            0.0
+        }
     })
 }
 

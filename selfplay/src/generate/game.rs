@@ -235,9 +235,10 @@ impl SelfplayGame {
     fn budget_of(&self, effort: Effort) -> u32 {
         let side = self.game.position().side();
         let config = self.config();
-        let handicap = match self.plan.weaker == Some(side) {
-            true => config.selfplay.handicap.evaluations,
-            false => 1.0,
+        let handicap = if self.plan.weaker == Some(side) {
+            config.selfplay.handicap.evaluations
+        } else {
+            1.0
         };
         let share = f64::from(handicap) * f64::from(effort.evaluations);
         ((f64::from(config.selfplay.evaluations) * share).round() as u32).max(1)

@@ -80,9 +80,10 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
     let starts = Starts::open(&plan.config.selfplay.openings, Some(&plan.paths.shards))?;
     let config_digest = engine::record::digest(plan.config.to_toml().as_bytes());
     let worker = arguments.worker();
-    let name = match worker.is_unique() {
-        true => lock_name(&plan.paths, &worker, &stop)?,
-        false => None,
+    let name = if worker.is_unique() {
+        lock_name(&plan.paths, &worker, &stop)?
+    } else {
+        None
     };
     if worker.is_unique() && name.is_none() {
         say("stopped before the first game: the same command begins");
@@ -221,7 +222,7 @@ fn lock_name(paths: &GeneratorPaths, worker: &WorkerName, stop: &Stop) -> Result
         say(&format!(
             "{}. This one waits up to 3 minutes for it.",
             taken()
-        ))
+        ));
     };
     let lock = with_disk_space(stop, || paths.lock_worker(worker, stop, waits))?.flatten();
     ensure!(
@@ -377,12 +378,13 @@ fn report_recovery(generator: &Generator, recovery: &Recovery) {
         ));
     }
     for part in dropped {
-        match part.is_damage {
-            true => say(&format!(
+        if part.is_damage {
+            say(&format!(
                 "{part}; the file is kept as {}.damaged",
                 part.path.display()
-            )),
-            false => say(&part.to_string()),
+            ));
+        } else {
+            say(&part.to_string());
         }
     }
     for (games, what) in [

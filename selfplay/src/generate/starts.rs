@@ -52,9 +52,10 @@ pub(crate) struct Begun {
 impl Starts {
     /// Reads the file of openings, if the configuration uses it, and the newest games of a folder of shards, if it has forks.
     pub(crate) fn open(config: &OpeningsConfig, shards: Option<&Path>) -> Result<Self> {
-        let openings = match config.file_share > 0.0 {
-            true => read_openings(Path::new(&config.file))?,
-            false => Vec::new(),
+        let openings = if config.file_share > 0.0 {
+            read_openings(Path::new(&config.file))?
+        } else {
+            Vec::new()
         };
         let starts = Self {
             config: config.clone(),
@@ -153,9 +154,10 @@ impl Starts {
             return None;
         }
         let opening = &self.openings[rng.random_range(0..self.openings.len())];
-        let turns = match opening.is_whole_game {
-            true => rng.random_range(0..opening.turns.len()),
-            false => opening.turns.len(),
+        let turns = if opening.is_whole_game {
+            rng.random_range(0..opening.turns.len())
+        } else {
+            opening.turns.len()
         };
         Some(Begun {
             start: opening.start,
@@ -211,9 +213,10 @@ fn read_openings(path: &Path) -> Result<Vec<Opening>> {
 }
 
 fn opening_of(game: &Game) -> Opening {
-    let start = match *game.start() == Position::INITIAL {
-        true => Start::Opening,
-        false => Start::Position(StartPosition::new(game.start())),
+    let start = if *game.start() == Position::INITIAL {
+        Start::Opening
+    } else {
+        Start::Position(StartPosition::new(game.start()))
     };
     let mut sides = [game.start().side(), game.start().side().opponent()]
         .into_iter()

@@ -90,9 +90,10 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<ExitCode> {
     if found == 0 && counts.unreadable == 0 {
         say("error: there is no game to import");
     }
-    Ok(match found > 0 && counts.unreadable == 0 {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    Ok(if found > 0 && counts.unreadable == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     })
 }
 
@@ -177,9 +178,10 @@ impl Import<'_> {
                 Ok(record) => {
                     let turns = record.turns.len();
                     let rows = record.turns.iter().map(|turn| turn.rows.len()).sum();
-                    match self.shards.push(record)? {
-                        true => self.counts.add(turns, rows),
-                        false => self.counts.present += 1,
+                    if self.shards.push(record)? {
+                        self.counts.add(turns, rows);
+                    } else {
+                        self.counts.present += 1;
                     }
                 }
                 Err(LeftOut::Unwanted(reason)) => {

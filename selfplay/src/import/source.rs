@@ -133,8 +133,9 @@ impl Unread {
 fn detect(start: &[u8]) -> Format {
     let line = start.split(|&byte| byte == b'\n').next().unwrap_or(start);
     let mut names = line.split(|&byte| byte == b'\t').map(<[u8]>::trim_ascii);
-    match names.any(|name| name.ends_with(b"movelist")) && line.contains(&b'\t') {
-        true => Format::Archive,
-        false => Format::Text,
+    if names.any(|name| name.ends_with(b"movelist")) && line.contains(&b'\t') {
+        Format::Archive
+    } else {
+        Format::Text
     }
 }

@@ -41,10 +41,12 @@ impl JournalSummary {
         let mut summary = Self::default();
         for path in paths {
             let folder = path.join("journal");
-            let files = match folder.is_dir() {
-                true => files_in_use(&folder)?,
-                false if is_journal(path) => vec![path.clone()],
-                false => Vec::new(),
+            let files = if folder.is_dir() {
+                files_in_use(&folder)?
+            } else if is_journal(path) {
+                vec![path.clone()]
+            } else {
+                Vec::new()
             };
             for file in files {
                 summary.add(&file)?;

@@ -84,9 +84,10 @@ fn shards_of(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut shards = Vec::new();
     let mut known = HashSet::new();
     for path in paths {
-        let here = match is_journal(path) {
-            true => Vec::new(),
-            false => shards_at(path)?,
+        let here = if is_journal(path) {
+            Vec::new()
+        } else {
+            shards_at(path)?
         };
         for shard in here {
             if known.insert(shard.canonicalize().unwrap_or_else(|_| shard.clone())) {

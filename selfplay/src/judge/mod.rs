@@ -118,9 +118,10 @@ pub(crate) fn run(arguments: &JudgeArguments) -> Result<ExitCode> {
     let mut evaluation = NetworkEvaluation::default();
     parts.values().for_each(|part| evaluation.add(part));
     let report = JudgeReport::new(player.shard_evaluator(), &evaluation, faults);
-    print(&match arguments.json {
-        true => serde_json::to_string(&report)? + "\n",
-        false => report.to_string(),
+    print(&if arguments.json {
+        serde_json::to_string(&report)? + "\n"
+    } else {
+        report.to_string()
     })?;
     Ok(match faults {
         0 => Exit::of(!requested.is_requested()).into(),

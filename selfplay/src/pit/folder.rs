@@ -285,7 +285,7 @@ fn lock(folder: &Path, timeout: Duration, stop: &Stop) -> Result<Option<FileLock
         say(&format!(
             "{}. This one waits up to 3 minutes for it.",
             is_played(folder)
-        ))
+        ));
     };
     let lock = FileLock::take(&path, timeout, stop, waits);
     let lock = lock.with_context(|| format!("can't lock {}", path.display()))?;

@@ -236,12 +236,11 @@ impl<'m> PitGame<'m> {
             PlayerKind::Engine(_) => self.engine_turn().map(|turn| (turn, None)),
             PlayerKind::Search { .. } | PlayerKind::Policy { .. } => {
                 self.begin_turn()?;
-                match self.leaves().is_empty() {
-                    true => {
-                        let (turn, info) = self.decided_turn()?;
-                        Some((turn, Some(info)))
-                    }
-                    false => None,
+                if self.leaves().is_empty() {
+                    let (turn, info) = self.decided_turn()?;
+                    Some((turn, Some(info)))
+                } else {
+                    None
                 }
             }
         };

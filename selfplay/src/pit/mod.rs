@@ -87,12 +87,13 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
     let stop = arguments.workers.stop.listen()?;
     let prepared = prepare(arguments, &config)?;
     let plan = prepared.plan.clone();
-    let (parts, resume) = match arguments.join {
-        true => (
+    let (parts, resume) = if arguments.join {
+        (
             MatchFolder::parts(&arguments.out, &plan)?,
             Some(Resume::OrBegin),
-        ),
-        false => (Vec::new(), arguments.resume),
+        )
+    } else {
+        (Vec::new(), arguments.resume)
     };
     let opened = open_folder(&arguments.out, &prepared.name, &plan, resume, &stop)?;
     let Some((mut folder, mut known)) = opened else {
@@ -115,9 +116,10 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
         )?;
     }
     let report = MatchReport::new(&plan, &results, &folder, times, begun.elapsed());
-    let text = match arguments.json {
-        true => serde_json::to_string(&report)? + "\n",
-        false => report.to_string(),
+    let text = if arguments.json {
+        serde_json::to_string(&report)? + "\n"
+    } else {
+        report.to_string()
     };
     output::print(&text)?;
     if is_over(&plan, &results) {
@@ -208,9 +210,10 @@ impl Prepared {
         stop: &Stop,
     ) -> Result<Option<MatchTask>> {
         let Self { plan, players, .. } = self;
-        let to_play = match results.is_decided() {
-            true => Vec::new(),
-            false => plan.games_of(results.missing()),
+        let to_play = if results.is_decided() {
+            Vec::new()
+        } else {
+            plan.games_of(results.missing())
         };
         let mut limit = config.selfplay.games_in_flight;
         let is_local = |player: &LoadedPlayer| player.player.devices().is_local();

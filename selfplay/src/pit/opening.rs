@@ -227,9 +227,10 @@ impl OpeningSource {
             Self::Sampled { by, turns } => (by, turns),
         };
         let path = folder.openings();
-        let mut openings = match path.exists() {
-            true => read_drawn(&path)?,
-            false => Vec::new(),
+        let mut openings = if path.exists() {
+            read_drawn(&path)?
+        } else {
+            Vec::new()
         };
         let known = openings.len() as u64;
         if known < pairs {

@@ -141,9 +141,10 @@ impl MatchPlan {
     /// games of a shorter one.
     pub(super) fn differences(&self, kept: &Self) -> Vec<String> {
         let kept_games = Self {
-            games: match kept.games <= self.games {
-                true => kept.games,
-                false => self.games,
+            games: if kept.games <= self.games {
+                kept.games
+            } else {
+                self.games
             },
             ..self.clone()
         };

@@ -120,9 +120,10 @@ impl LoadedPlayer {
         }
         let label = spec.name.clone().unwrap_or_else(|| {
             let settings = spec.own_settings();
-            match settings.is_empty() {
-                true => player.short_name(),
-                false => format!("{} ({})", player.short_name(), settings.join(", ")),
+            if settings.is_empty() {
+                player.short_name()
+            } else {
+                format!("{} ({})", player.short_name(), settings.join(", "))
             }
         });
         Ok(Self {

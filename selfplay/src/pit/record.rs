@@ -71,9 +71,10 @@ pub(crate) enum RecordError {
 /// Reads the text of a record, which must have this hash.
 pub(crate) fn read_record(path: &Path, hash: &str) -> Result<String, RecordError> {
     let text = String::from_utf8(read_whole(path, MAX_RECORD_BYTES)?)?;
-    match hash_of(&text) == hash {
-        true => Ok(text),
-        false => Err(RecordError::Another),
+    if hash_of(&text) == hash {
+        Ok(text)
+    } else {
+        Err(RecordError::Another)
     }
 }
 

@@ -85,9 +85,10 @@ impl Games {
 impl Fixture {
     /// The colour of the pairing's first player.
     pub(super) fn first_has(&self) -> Side {
-        match self.number.is_multiple_of(2) {
-            true => Side::Gold,
-            false => Side::Silver,
+        if self.number.is_multiple_of(2) {
+            Side::Gold
+        } else {
+            Side::Silver
         }
     }
 

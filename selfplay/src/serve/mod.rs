@@ -156,9 +156,10 @@ fn page_url(address: SocketAddr, token: Option<&str>) -> String {
 
 /// Opens a page in the user's browser.
 fn open_browser(url: &str) -> Result<()> {
-    let program = match cfg!(target_os = "macos") {
-        true => "open",
-        false => "xdg-open",
+    let program = if cfg!(target_os = "macos") {
+        "open"
+    } else {
+        "xdg-open"
     };
     Command::new(program)
         .arg(url)

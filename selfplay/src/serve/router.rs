@@ -117,12 +117,13 @@ impl ShownRun {
     /// # Errors
     /// The run is gone.
     fn check(&self) -> ApiResult<()> {
-        match self.directory.config().exists() {
-            true => Ok(()),
-            false => Err(ApiError::missing(format!(
+        if self.directory.config().exists() {
+            Ok(())
+        } else {
+            Err(ApiError::missing(format!(
                 "the run {} is gone: its config.toml is missing",
                 self.directory.root().display()
-            ))),
+            )))
         }
     }
 
@@ -431,9 +432,12 @@ async fn game(
     let id = id.parse().map_err(|error: String| ApiError::wrong(error))?;
     let detail = blocking(server, move |server| {
         let detail = server.run()?.games.detail(id, &query.source);
-        detail.map_err(|error| match error.is_not_found() {
-            true => ApiError::missing(error),
-            false => ApiError::failed(error),
+        detail.map_err(|error| {
+            if error.is_not_found() {
+                ApiError::missing(error)
+            } else {
+                ApiError::failed(error)
+            }
         })
     });
     Ok(Json(detail.await?).into_response())

@@ -263,9 +263,10 @@ impl Entry {
         let (state, error) = match searched {
             Ok(search) => {
                 ending.search = Some(search);
-                match self.stop.load(Relaxed) {
-                    true => (WorkState::Stopped, None),
-                    false => (WorkState::Done, None),
+                if self.stop.load(Relaxed) {
+                    (WorkState::Stopped, None)
+                } else {
+                    (WorkState::Done, None)
                 }
             }
             Err(reason) => (WorkState::Failed, Some(reason)),

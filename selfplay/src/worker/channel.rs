@@ -105,12 +105,13 @@ impl EvaluationChannel for ClosedChannel {
     }
 
     fn submit(&mut self, _: usize, queries: &[Query]) -> Result<(), EvaluatorError> {
-        match queries.is_empty() {
-            true => Ok(()),
-            false => Err(EvaluatorError::Device {
+        if queries.is_empty() {
+            Ok(())
+        } else {
+            Err(EvaluatorError::Device {
                 evaluator: self.name().to_owned(),
                 message: "the network was dropped".into(),
-            }),
+            })
         }
     }
 

@@ -73,10 +73,7 @@ impl Devices {
         if let Some(service) = &*service {
             return Ok(Arc::clone(service));
         }
-        let tunings = match self.tunes_anew {
-            true => None,
-            false => tuning_file(),
-        };
+        let tunings = if self.tunes_anew { None } else { tuning_file() };
         let started = EvaluationService::start(&self.list, tunings, note)?;
         *service = Some(Arc::clone(&started));
         Ok(started)

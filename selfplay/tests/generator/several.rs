@@ -60,9 +60,10 @@ fn kill_in_turns(
         }
         running.insert(
             victim,
-            match with_care {
-                true => start(&command[victim]),
-                false => command[victim].start(),
+            if with_care {
+                start(&command[victim])
+            } else {
+                command[victim].start()
             },
         );
         sleep(Duration::from_millis(rng.random_range(0..50)));

@@ -136,9 +136,10 @@ fn word_of(row: &RowRef, head: Head) -> u64 {
 fn write_numbers(numbers: &mut [f32], row: &RowRef, head: Head) {
     numbers.fill(0.0);
     let mut set = |index: usize, share: u16| {
-        let index = match row.is_mirrored() {
-            true => mirror_index(index),
-            false => index,
+        let index = if row.is_mirrored() {
+            mirror_index(index)
+        } else {
+            index
         };
         numbers[index] = f32::from(share) / POLICY_TOTAL as f32;
     };
@@ -185,9 +186,10 @@ impl Batch {
             .zip(rows.par_chunks(ROWS_AT_ONCE))
             .for_each(|((inputs, legal), rows)| {
                 for ((input, legal), row) in inputs.iter_mut().zip(legal).zip(rows) {
-                    (*input, *legal) = match row.is_mirrored() {
-                        true => (row.input().mirror(), row.legal().mirror()),
-                        false => (*row.input(), *row.legal()),
+                    (*input, *legal) = if row.is_mirrored() {
+                        (row.input().mirror(), row.legal().mirror())
+                    } else {
+                        (*row.input(), *row.legal())
                     };
                 }
             });
@@ -397,9 +399,10 @@ mod tests {
                 let entries = policy[at.clone()].iter().zip(&legal[at]);
                 for (index, (&share, &legal)) in entries.enumerate() {
                     assert_eq!(legal, row.legal().contains(index));
-                    let expected = match legal {
-                        true => f32::from(*shares.next().unwrap()),
-                        false => 0.0,
+                    let expected = if legal {
+                        f32::from(*shares.next().unwrap())
+                    } else {
+                        0.0
                     };
                     assert_eq!(share, expected / 65_535.0);
                 }

@@ -211,13 +211,14 @@ pub(crate) fn shard_names(folder: &Path) -> Result<Vec<String>, TrainError> {
 pub(crate) fn open_shard(path: &Path) -> Result<ShardReader, TrainError> {
     let reader = ShardReader::open(path)?;
     let found = reader.header().encoding_version;
-    match READABLE_VERSIONS.contains(&found) {
-        true => Ok(reader),
-        false => Err(TrainError::Encoding {
+    if READABLE_VERSIONS.contains(&found) {
+        Ok(reader)
+    } else {
+        Err(TrainError::Encoding {
             path: path.to_owned(),
             found,
             known: ENCODING_VERSION,
-        }),
+        })
     }
 }
 
@@ -233,9 +234,10 @@ fn read_through(path: PathBuf, validation_share: f32) -> Result<Known, TrainErro
             weight,
             bytes,
         };
-        match record.id.is_for_validation(validation_share) {
-            true => validation.push(game),
-            false => training.push(game),
+        if record.id.is_for_validation(validation_share) {
+            validation.push(game);
+        } else {
+            training.push(game);
         }
     }
     Ok(Known {

@@ -198,9 +198,10 @@ fn captures_of(turn: &ReplayedTurn, after: Bitboard) -> [Bitboard; 5] {
             None => squares[number + 1],
             Some((from, to, captured)) => {
                 let captures = squares[number + 1] | captured;
-                match captures.contains(to) {
-                    true => (captures & !Bitboard::of(to)) | Bitboard::of(from),
-                    false => captures,
+                if captures.contains(to) {
+                    (captures & !Bitboard::of(to)) | Bitboard::of(from)
+                } else {
+                    captures
                 }
             }
         };

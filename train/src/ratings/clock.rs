@@ -24,12 +24,13 @@ fn load(run: &RunDirectory) -> Result<Option<RunClock>, TrainError> {
     };
     let efforts = record.networks.values().map(|effort| effort.seconds);
     let mut times = efforts.chain([record.seconds]).flatten();
-    match times.all(|seconds| seconds.is_finite() && seconds >= 0.0) {
-        true => Ok(Some(record)),
-        false => Err(TrainError::Answer {
+    if times.all(|seconds| seconds.is_finite() && seconds >= 0.0) {
+        Ok(Some(record))
+    } else {
+        Err(TrainError::Answer {
             what: path.display().to_string(),
             reason: "a time can't be negative".to_owned(),
-        }),
+        })
     }
 }
 

@@ -239,11 +239,12 @@ impl Checkpoint {
     pub(crate) fn load_named(path: &Path) -> Result<Self, TrainError> {
         let checkpoint = Self::load(path)?;
         let name = file_name(&checkpoint.header.state);
-        match path.ends_with(&name) {
-            true => Ok(checkpoint),
-            false => Err(TrainError::checkpoint(path)(format!(
+        if path.ends_with(&name) {
+            Ok(checkpoint)
+        } else {
+            Err(TrainError::checkpoint(path)(format!(
                 "it is the checkpoint {name}"
-            ))),
+            )))
         }
     }
 

@@ -30,7 +30,7 @@ fn lock_within(
         say(&format!(
             "{}. This one waits up to 3 minutes for it.",
             locked()
-        ))
+        ));
     };
     let lock = FileLock::take(&path, timeout, stop, waits);
     match lock.map_err(TrainError::io("lock", &path))? {

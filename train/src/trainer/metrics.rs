@@ -223,7 +223,7 @@ mod tests {
         let write = |step| {
             metrics
                 .write(LineKind::Validation, 2, step, &measurements)
-                .unwrap()
+                .unwrap();
         };
         write(7);
         let path = folder.path().join("logs/train.jsonl");

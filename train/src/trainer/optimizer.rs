@@ -166,9 +166,10 @@ pub(crate) fn norm(gradient: &Tensor) -> Result<Tensor, TchError> {
 pub(crate) fn learning_rate(config: &TrainConfig, step: u64, optimizer_step: u64) -> f64 {
     let warmup = u64::from(config.warmup_steps);
     let done = step.saturating_sub(1).saturating_sub(warmup);
-    let warm_up = match optimizer_step < warmup {
-        true => optimizer_step as f64 / warmup as f64,
-        false => 1.0,
+    let warm_up = if optimizer_step < warmup {
+        optimizer_step as f64 / warmup as f64
+    } else {
+        1.0
     };
     scheduled(config, done) * warm_up
 }

@@ -70,9 +70,10 @@ impl WorkersSeen {
             }
         }
         for one in lost.iter().filter(|one| !self.lost.contains(&one.number)) {
-            let resumes = match one.is_elsewhere {
-                true => "it resumes them when it starts again",
-                false => "the next generator that starts takes them over",
+            let resumes = if one.is_elsewhere {
+                "it resumes them when it starts again"
+            } else {
+                "the next generator that starts takes them over"
             };
             lines.push(format!(
                 "generator {} of worker {} is lost: silent for {} minutes, with games in flight; {resumes}",

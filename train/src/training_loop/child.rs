@@ -113,9 +113,10 @@ impl Running {
         let lines = self.errors.map(join).unwrap_or_default();
         let error = TrainError::Child {
             command: self.what,
-            how: match status.success() {
-                true => "before its end was requested".to_owned(),
-                false => format!("with {status}"),
+            how: if status.success() {
+                "before its end was requested".to_owned()
+            } else {
+                format!("with {status}")
             },
             last_lines: lines.iter().map(|line| format!("\n  {line}")).collect(),
         };
@@ -149,9 +150,10 @@ pub(super) fn run(
     if was_stopped(status) {
         stop.request();
     }
-    match stop.is_requested() {
-        true => Ok(None),
-        false => Err(error),
+    if stop.is_requested() {
+        Ok(None)
+    } else {
+        Err(error)
     }
 }
 
@@ -252,9 +254,10 @@ fn watch(mut running: Running, ends: &AtomicBool, stop: &Stop) -> Result<(), Tra
             Some(_) if is_requested => return Ok(()),
             Some(status) => {
                 stop.request();
-                return match was_stopped(status) {
-                    true => Ok(()),
-                    false => Err(running.finish(status).1),
+                return if was_stopped(status) {
+                    Ok(())
+                } else {
+                    Err(running.finish(status).1)
                 };
             }
             None if is_requested => running.request_end(),

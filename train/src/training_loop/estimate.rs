@@ -55,9 +55,10 @@ pub(super) fn of_generations(
         + settings.anchors.iter().map(of_anchor).sum::<f64>();
     let pit_games =
         (left - 1.0) * f64::from(settings.match_games) + f64::from(settings.final_match_games);
-    let gate_games = match settings.gate_score > 0.0 {
-        true => left * f64::from(settings.gate_games),
-        false => 0.0,
+    let gate_games = if settings.gate_score > 0.0 {
+        left * f64::from(settings.gate_games)
+    } else {
+        0.0
     };
     let in_matches =
         (pit_games * askers / 2.0 + gate_games) * TURNS * f64::from(settings.match_evaluations);

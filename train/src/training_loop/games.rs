@@ -63,9 +63,10 @@ impl TrainingLoop {
         }
         self.check_shards(&known)?;
         let is_first = self.is_without_network(trained);
-        let wanted = u64::from(match is_first {
-            true => self.config.training_loop.first_games,
-            false => self.config.training_loop.games_per_generation,
+        let wanted = u64::from(if is_first {
+            self.config.training_loop.first_games
+        } else {
+            self.config.training_loop.games_per_generation
         })
         .saturating_mul(times);
         let there = self.counts.in_new_shards(&self.run, &known.shards)?;
@@ -102,9 +103,12 @@ impl TrainingLoop {
         let is_known = |name: &String| name.parse().is_ok_and(|name| known.shards.contains(&name));
         let (old, new): (Vec<String>, Vec<String>) =
             self.index.list()?.into_iter().partition(is_known);
-        let read = self.index.count(&new).and_then(|_| match old.is_empty() {
-            true => Ok(()),
-            false => self.index.window(&old, known.window_rows).map(drop),
+        let read = self.index.count(&new).and_then(|_| {
+            if old.is_empty() {
+                Ok(())
+            } else {
+                self.index.window(&old, known.window_rows).map(drop)
+            }
         });
         match read {
             // A generator has removed an old one.
@@ -126,12 +130,11 @@ impl TrainingLoop {
         wanted: u64,
         known: &Known,
     ) -> Result<LoopFlow, TrainError> {
-        let (name, player) = match is_first {
-            true => (UNIFORM.to_owned(), UNIFORM.into()),
-            false => {
-                let (generation, network) = self.newest()?;
-                (format!("network {generation}"), network)
-            }
+        let (name, player) = if is_first {
+            (UNIFORM.to_owned(), UNIFORM.into())
+        } else {
+            let (generation, network) = self.newest()?;
+            (format!("network {generation}"), network)
         };
         let workers = Workers {
             threads: self.workers.all_threads,

@@ -43,9 +43,10 @@ impl TrainingLoop {
     pub(super) fn compare(&self) -> Result<LoopFlow, TrainError> {
         let settings = &self.config.training_loop;
         let (generation, path) = self.newest()?;
-        let games = match self.trained()? >= settings.generations {
-            true => settings.final_match_games,
-            false => settings.match_games,
+        let games = if self.trained()? >= settings.generations {
+            settings.final_match_games
+        } else {
+            settings.match_games
         };
         if games == 0 {
             return Ok(LoopFlow::Continue);

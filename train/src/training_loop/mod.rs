@@ -299,9 +299,10 @@ impl TrainingLoop {
             ));
             return Ok(());
         }
-        let first_games = match self.is_without_network(trained) {
-            true => settings.first_games,
-            false => 0,
+        let first_games = if self.is_without_network(trained) {
+            settings.first_games
+        } else {
+            0
         };
         let first = match first_games {
             0 => String::new(),

@@ -83,9 +83,10 @@ impl LoopWorkers {
         Self {
             all_threads: all,
             generator: Workers {
-                devices: match devices.is_empty() {
-                    true => own_device.clone(),
-                    false => devices.join(","),
+                devices: if devices.is_empty() {
+                    own_device.clone()
+                } else {
+                    devices.join(",")
                 },
                 threads: generator,
             },

@@ -88,9 +88,12 @@ fn row(
     let rating = ratings.rating(Player::Network(generation));
     let truncated = ratings.results_of(generation).map(|(_, it)| it.unfinished);
     let is_reference = ratings.reference() == Some(Player::Network(generation));
-    let rated = |rating| match is_reference {
-        true => "0".to_owned(),
-        false => with_error(rating),
+    let rated = |rating| {
+        if is_reference {
+            "0".to_owned()
+        } else {
+            with_error(rating)
+        }
     };
     let mut row = vec![
         match standing {

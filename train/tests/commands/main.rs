@@ -223,9 +223,10 @@ fn info_verifies_what_it_shows(run: &Path) {
     for name in names {
         let mut bytes = fs::read(run.join(name)).unwrap();
         // A digit of the numbers.
-        let place = match name.ends_with(".json") {
-            true => bytes.iter().position(|byte| *byte == b'5').unwrap(),
-            false => bytes.len() - 1,
+        let place = if name.ends_with(".json") {
+            bytes.iter().position(|byte| *byte == b'5').unwrap()
+        } else {
+            bytes.len() - 1
         };
         bytes[place] ^= 1;
         fs::write(run.join(name), bytes).unwrap();

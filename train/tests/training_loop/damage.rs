@@ -254,24 +254,23 @@ fn damage_files(times: usize, seed: u64) {
         let said = said_of(kind, &files[&kind.base], &changed, &damaged);
         assert!(!said.contains("panicked"), "{}, {what}: {said}", kind.name);
         let is_named = changed.keys().any(|name| names_fault(&said, name));
-        match is_named {
-            true => named += 1,
-            false => {
-                let is_contained = |(name, bytes): (&String, &Vec<u8>)| {
-                    bytes.starts_with(contents(&files[&kind.base][name]))
-                };
-                let what = format!("{}, {what}, unnoticed: {said}", kind.name);
-                match kind.harmless {
-                    Harmless::Checksum => {
-                        assert!(!is_exchange && changed.iter().all(is_contained), "{what}");
-                    }
-                    Harmless::Exchange => assert!(is_exchange, "{what}"),
-                    Harmless::SameResult(case) => {
-                        (case.check)(&wholes.join(case.name), &damaged, &what);
-                    }
+        if is_named {
+            named += 1;
+        } else {
+            let is_contained = |(name, bytes): (&String, &Vec<u8>)| {
+                bytes.starts_with(contents(&files[&kind.base][name]))
+            };
+            let what = format!("{}, {what}, unnoticed: {said}", kind.name);
+            match kind.harmless {
+                Harmless::Checksum => {
+                    assert!(!is_exchange && changed.iter().all(is_contained), "{what}");
                 }
-                harmless += 1;
+                Harmless::Exchange => assert!(is_exchange, "{what}"),
+                Harmless::SameResult(case) => {
+                    (case.check)(&wholes.join(case.name), &damaged, &what);
+                }
             }
+            harmless += 1;
         }
     }
     println!("{times} files damaged: {named} named, {harmless} without effect, 0 silent");
@@ -315,9 +314,10 @@ fn names_fault(said: &str, file: &str) -> bool {
     let file = Path::new(file).file_name().unwrap().to_str().unwrap();
     // What a record of a match has lost is counted beside the results' file.
     let is_record = file.ends_with(".txt");
-    said.lines().any(|line| match is_record {
-        true => line.contains("records are missing or torn"),
-        false => {
+    said.lines().any(|line| {
+        if is_record {
+            line.contains("records are missing or torn")
+        } else {
             line.contains(file)
                 && !line.starts_with("newest network")
                 && !line.starts_with("training")

@@ -42,9 +42,10 @@ pub(super) fn one_line(text: &str) -> Result<&str, MessageError> {
     if line.is_empty() {
         return Err(MessageError::Empty);
     }
-    match line.contains(['\n', '\r']) {
-        true => Err(MessageError::Lines(shorten(line))),
-        false => Ok(line),
+    if line.contains(['\n', '\r']) {
+        Err(MessageError::Lines(shorten(line)))
+    } else {
+        Ok(line)
     }
 }
 

@@ -202,7 +202,7 @@ fn faults_are_named_with_file_and_tensor() {
         (
             |file| {
                 file.tensors
-                    .push(("extra".into(), Dtype::F32, vec![1], vec![0; 4]))
+                    .push(("extra".into(), Dtype::F32, vec![1], vec![0; 4]));
             },
             "tensor `extra`: a network of this architecture has no such tensor",
         ),
@@ -276,10 +276,7 @@ fn heads_that_a_file_lacks_are_those_of_a_new_network() {
         let file = Network::load(&path).unwrap();
         assert_eq!(file.origin, origin());
         for (place, (spec, tensor)) in file.network.tensors().iter().enumerate() {
-            let expected = match is_missing(&spec.name) {
-                true => &new,
-                false => &saved,
-            };
+            let expected = if is_missing(&spec.name) { &new } else { &saved };
             assert!(tensor.equal(&expected.tensors()[place].1), "{}", spec.name);
         }
         // Written again it is of the newest version.

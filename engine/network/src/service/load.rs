@@ -87,14 +87,16 @@ impl LoadRequest {
             mut notes,
             check,
         } = Prepared::new(&self.network, device, self.precision, &self.name)?;
-        let capacity = match device.is_cuda() {
-            true => MAX_BATCH,
-            false => CPU_SIZES[CPU_SIZES.len() - 1],
+        let capacity = if device.is_cuda() {
+            MAX_BATCH
+        } else {
+            CPU_SIZES[CPU_SIZES.len() - 1]
         };
         let mut forward = PackedForward::new(body, device, precision, capacity)?;
-        let mut tuning = match device.is_cuda() {
-            true => Some(self.tuning(&mut forward, &check, precision, &mut notes)?),
-            false => None,
+        let mut tuning = if device.is_cuda() {
+            Some(self.tuning(&mut forward, &check, precision, &mut notes)?)
+        } else {
+            None
         };
         let mut sizes = tuning.as_ref().map_or_else(|| untimed(&CPU_SIZES), timed);
         let rows: Vec<usize> = sizes.iter().map(|size| size.rows).collect();

@@ -101,9 +101,10 @@ fn no_memory() -> NetworkError {
 
 /// What tch does where a call that takes a scalar fails.
 fn panic_as_tch(memory: bool) -> Result<(), NetworkError> {
-    let text = match memory {
-        true => "CUDA out of memory. Tried to allocate 2.00 GiB.",
-        false => "CUDA error: an illegal memory access was encountered",
+    let text = if memory {
+        "CUDA out of memory. Tried to allocate 2.00 GiB."
+    } else {
+        "CUDA error: an illegal memory access was encountered"
     };
     let error = tch::TchError::Torch(text.into());
     panic!("called `Result::unwrap()` on an `Err` value: {error:?}");
@@ -273,10 +274,7 @@ fn memory_that_runs_out_halves_the_batches_and_loses_nothing() {
         });
         let notes = notes.lock().unwrap();
         // Which batch the panic meets depends on how the workers' requests meet in batches.
-        let sizes: &[u32] = match is_lasting {
-            true => &[64, 32],
-            false => &[],
-        };
+        let sizes: &[u32] = if is_lasting { &[64, 32] } else { &[] };
         if is_lasting {
             assert_eq!(largest_batches(&network), [16]);
             assert_eq!(notes.len(), 2, "{notes:?}");

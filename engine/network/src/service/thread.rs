@@ -69,9 +69,10 @@ impl Thread {
             batch.parts.into_iter().for_each(|part| part.answer());
             return Ok(());
         };
-        let result = match error.is_out_of_memory() {
-            true => self.halve(batch.network, batch.size, &error),
-            false => Err(error.to_string()),
+        let result = if error.is_out_of_memory() {
+            self.halve(batch.network, batch.size, &error)
+        } else {
+            Err(error.to_string())
         };
         // Before the batch is put back for the other devices, or for this one with smaller batches: without another device its
         // clients get the reason.

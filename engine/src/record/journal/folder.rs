@@ -133,10 +133,12 @@ impl Owned {
 
     /// What they say about the generator.
     pub(super) fn standing(&self) -> Standing {
-        match self.current.iter().any(|file| !file.adopted) {
-            true => Standing::Begun,
-            false if self.current.is_empty() => Standing::Unused,
-            false => Standing::Adopting,
+        if self.current.iter().any(|file| !file.adopted) {
+            Standing::Begun
+        } else if self.current.is_empty() {
+            Standing::Unused
+        } else {
+            Standing::Adopting
         }
     }
 
@@ -210,9 +212,10 @@ impl Lock {
     /// The lock, unless its generator's journal was taken over.
     pub(super) fn check_own(mut self) -> Result<Self, JournalError> {
         let generator = self.generator;
-        match self.is_taken_over()? {
-            true => Err(self.error(JournalFault::TakenOver { generator })),
-            false => Ok(self),
+        if self.is_taken_over()? {
+            Err(self.error(JournalFault::TakenOver { generator }))
+        } else {
+            Ok(self)
         }
     }
 

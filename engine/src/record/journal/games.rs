@@ -55,15 +55,16 @@ impl fmt::Display for Dropped {
             is_damage,
         } = self;
         let path = path.display();
-        match is_damage {
-            true => write!(
+        if *is_damage {
+            write!(
                 f,
                 "{path}: {bytes} bytes from byte {offset} on are damaged and left out: {reason}"
-            ),
-            false => write!(
+            )
+        } else {
+            write!(
                 f,
                 "{path}: the last {bytes} bytes, from byte {offset} on, were never flushed and are dropped: {reason}"
-            ),
+            )
         }
     }
 }

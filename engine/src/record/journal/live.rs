@@ -195,9 +195,10 @@ impl Shared {
                 .wait_timeout_while(state, self.place.sync_every, |state| !state.stopped);
             stopped = waited.unwrap_or_else(PoisonError::into_inner).0.stopped;
             // After a failure the file is not relied on: the next append begins another, or fails.
-            let done = match stopped {
-                true => self.sync(),
-                false => self.sync().and_then(|()| self.renew_if_large()),
+            let done = if stopped {
+                self.sync()
+            } else {
+                self.sync().and_then(|()| self.renew_if_large())
             };
             if let Err(error) = done {
                 self.lock().trouble = Some(error);

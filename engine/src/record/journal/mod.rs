@@ -170,9 +170,10 @@ impl Journal {
             Err(error) => return Err(error),
         };
         let standing = Owned::list(&place.journal, place.generator)?.standing();
-        match is_wanted(standing) {
-            true => Self::open_locked(place, lock, Arc::new(FileSystem), may_adopt).map(Some),
-            false => Ok(None),
+        if is_wanted(standing) {
+            Self::open_locked(place, lock, Arc::new(FileSystem), may_adopt).map(Some)
+        } else {
+            Ok(None)
         }
     }
 

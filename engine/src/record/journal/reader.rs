@@ -81,10 +81,11 @@ impl<'bytes> FileReader<'bytes> {
             if is_content || is_damage && self.on_damage == OnDamage::Fail {
                 return Err(JournalError::at(self.path, at, fault));
             }
-            let next = match is_damage {
-                true => next_frame(self.bytes, self.offset + 1),
-                // Turns behind a missing one are of no use.
-                false => None,
+            // Turns behind a missing one are of no use.
+            let next = if is_damage {
+                next_frame(self.bytes, self.offset + 1)
+            } else {
+                None
             };
             self.offset = next.unwrap_or(self.bytes.len());
             self.dropped.push(Dropped {
@@ -347,13 +348,14 @@ pub(super) fn check_order(
     found: u32,
     expected: usize,
 ) -> Result<(), JournalFault> {
-    match found as usize == expected {
-        true => Ok(()),
-        false => Err(JournalFault::Order {
+    if found as usize == expected {
+        Ok(())
+    } else {
+        Err(JournalFault::Order {
             what,
             game,
             found,
             expected: expected as u32,
-        }),
+        })
     }
 }

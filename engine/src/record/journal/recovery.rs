@@ -176,9 +176,10 @@ fn leave_out_finished(shards: &Path, games: &mut Games) -> Result<BTreeSet<GameI
 fn unknown_shards(shards: &Path, games: &Games) -> Result<Vec<ShardName>, JournalError> {
     let is_there = shards.try_exists();
     let is_there = is_there.map_err(|error| JournalError::of_file(shards, error))?;
-    let listed = match is_there {
-        true => list_shards(shards),
-        false => return Ok(Vec::new()),
+    let listed = if is_there {
+        list_shards(shards)
+    } else {
+        return Ok(Vec::new());
     };
     let listed =
         listed.map_err(|error| JournalError::of_file(shards, JournalFault::Shard(error.into())))?;

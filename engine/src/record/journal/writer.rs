@@ -125,9 +125,10 @@ impl NewFile {
             .payload()
             .map_err(|fault| JournalError::of_file(&self.path, fault))?;
         push_frame(&payload, self.length(), &mut self.piece);
-        match self.piece.len() < PIECE_BYTES {
-            true => Ok(()),
-            false => self.write(),
+        if self.piece.len() < PIECE_BYTES {
+            Ok(())
+        } else {
+            self.write()
         }
     }
 

@@ -169,9 +169,12 @@ fn replay_turn<'record>(
 }
 
 fn check_origin(origin: &TurnOrigin, evaluators: usize) -> Result<(), TurnFault> {
-    let probability = |name, value| match (0.0..=1.0).contains(&value) {
-        true => Ok(()),
-        false => Err(TurnFault::Value { name, value }),
+    let probability = |name, value| {
+        if (0.0..=1.0).contains(&value) {
+            Ok(())
+        } else {
+            Err(TurnFault::Value { name, value })
+        }
     };
     match *origin {
         TurnOrigin::Given => {}

@@ -18,9 +18,10 @@ impl Tree {
 
     /// The winner at the start of a turn, or within the turn as far as that is looked for; and in how many turns: 0 or 1.
     pub(in crate::search) fn decided(&self, state: &StepState) -> Option<(Side, u16)> {
-        match self.solves {
-            true => decided(state),
-            false => won(state),
+        if self.solves {
+            decided(state)
+        } else {
+            won(state)
         }
     }
 
@@ -130,8 +131,11 @@ pub(in crate::search) fn greatest<Item: Copy, Value: PartialOrd>(
     items: impl Iterator<Item = Item>,
     value: impl Fn(Item) -> Value,
 ) -> Option<Item> {
-    items.reduce(|best, item| match value(item) > value(best) {
-        true => item,
-        false => best,
+    items.reduce(|best, item| {
+        if value(item) > value(best) {
+            item
+        } else {
+            best
+        }
     })
 }

@@ -79,9 +79,10 @@ fn parse_time(text: &str) -> Result<Duration, TimeControlError> {
     } else {
         humantime::parse_duration(text).map_err(|_| no_time())?
     };
-    match time <= MAX_TIME {
-        true => Ok(time),
-        false => Err(TimeControlError::Long(text.to_owned())),
+    if time <= MAX_TIME {
+        Ok(time)
+    } else {
+        Err(TimeControlError::Long(text.to_owned()))
     }
 }
 
@@ -124,11 +125,14 @@ impl FromStr for TimeControl {
 /// The notation, without parts at the end that change nothing.
 impl fmt::Display for TimeControl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let time = |time: Duration| match time.is_zero() {
-            true => "0".to_owned(),
-            false => humantime::format_duration(time)
-                .to_string()
-                .replace(' ', ""),
+        let time = |time: Duration| {
+            if time.is_zero() {
+                "0".to_owned()
+            } else {
+                humantime::format_duration(time)
+                    .to_string()
+                    .replace(' ', "")
+            }
         };
         let mut parts = vec![
             (time(self.turn), ""),

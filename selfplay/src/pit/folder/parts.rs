@@ -58,9 +58,10 @@ impl MatchFolder {
                         path.display(),
                         self.path.display()
                     );
-                    match is_other {
-                        true => others += 1,
-                        false => there += 1,
+                    if is_other {
+                        others += 1;
+                    } else {
+                        there += 1;
                     }
                     continue;
                 }

@@ -147,9 +147,10 @@ impl IndexedFile {
     }
 
     pub(super) fn add_problem(&mut self, problem: String) {
-        match self.problems.len() < MAX_PROBLEMS {
-            true => self.problems.push(problem),
-            false => self.more_problems += 1,
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems.push(problem);
+        } else {
+            self.more_problems += 1;
         }
     }
 

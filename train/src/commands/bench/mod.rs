@@ -82,17 +82,19 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<()> {
 }
 
 fn show(report: &(impl Serialize + Display), json: bool) -> Result<()> {
-    let text = match json {
-        true => serde_json::to_string_pretty(report)?,
-        false => report.to_string(),
+    let text = if json {
+        serde_json::to_string_pretty(report)?
+    } else {
+        report.to_string()
     };
     Ok(print(&text)?)
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    match (0.1..=86_400.0).contains(&seconds) {
-        true => Ok(seconds),
-        false => Err("out of range: allowed is 0.1 to 86400 seconds".into()),
+    if (0.1..=86_400.0).contains(&seconds) {
+        Ok(seconds)
+    } else {
+        Err("out of range: allowed is 0.1 to 86400 seconds".into())
     }
 }

@@ -100,9 +100,10 @@ impl FileReport {
             [self.size.parameters, self.size.playing_parameters].map(grouped);
         facts.add(
             "parameters",
-            match parameters == playing {
-                true => parameters,
-                false => format!("{parameters}, of which {playing} play"),
+            if parameters == playing {
+                parameters
+            } else {
+                format!("{parameters}, of which {playing} play")
             },
         );
         facts.add("evaluation", self.size.cost());

@@ -88,9 +88,10 @@ impl GamesReport {
         Self {
             shards: shards.len() as u64,
             shard_bytes,
-            games: match is_estimated {
-                true => (shard_bytes as f64 * games_a_byte).round() as u64,
-                false => sum.games,
+            games: if is_estimated {
+                (shard_bytes as f64 * games_a_byte).round() as u64
+            } else {
+                sum.games
             },
             is_estimated,
             rows_a_game: (sum.read > 0).then(|| sum.rows as f64 / sum.read as f64),

@@ -40,13 +40,14 @@ enum InfoReport {
 /// Runs `train info`.
 pub(crate) fn info(arguments: &InfoArguments) -> Result<()> {
     let report = report(&arguments.path)?;
-    let text = match arguments.json {
-        true => serde_json::to_string_pretty(&report).context("can't write JSON")?,
-        false => match &report {
+    let text = if arguments.json {
+        serde_json::to_string_pretty(&report).context("can't write JSON")?
+    } else {
+        match &report {
             InfoReport::Network(network) => network.to_string(),
             InfoReport::Checkpoint(checkpoint) => checkpoint.to_string(),
             InfoReport::Run(run) => run.to_string(),
-        },
+        }
     };
     Ok(print(text.trim_end())?)
 }

@@ -47,9 +47,10 @@ impl fmt::Display for RunReport {
         }
         writeln!(f, "{}", facts.finish())?;
         f.write_str(&self.table())?;
-        match self.problems.is_empty() {
-            true => Ok(()),
-            false => write!(f, "\n{}", self.problems),
+        if self.problems.is_empty() {
+            Ok(())
+        } else {
+            write!(f, "\n{}", self.problems)
         }
     }
 }
@@ -98,9 +99,10 @@ impl RunReport {
         let rated = || self.ratings.iter().filter(|one| one.generation.is_some());
         let newest = rated().max_by_key(|one| one.generation)?;
         let best = rated().max_by(|a, b| a.rating.total_cmp(&b.rating))?;
-        Some(match newest == best {
-            true => format!("{}, the best so far", rating(newest)),
-            false => format!("{}; the best so far: {}", rating(newest), rating(best)),
+        Some(if newest == best {
+            format!("{}, the best so far", rating(newest))
+        } else {
+            format!("{}; the best so far: {}", rating(newest), rating(best))
         })
     }
 
@@ -162,9 +164,10 @@ fn running(running: &RunningReport) -> String {
 }
 
 fn lost_generator(lost: &GeneratorReport) -> String {
-    let wait = match lost.is_elsewhere {
-        true => "on its machine, until it starts again",
-        false => "for it, or for the next generator that starts",
+    let wait = if lost.is_elsewhere {
+        "on its machine, until it starts again"
+    } else {
+        "for it, or for the next generator that starts"
     };
     format!(
         "generator {} of worker {}, silent for {}: its games in flight wait {wait}",
@@ -182,9 +185,10 @@ fn generator(report: &GeneratorReport) -> String {
         "{:.0} turns/s, {:.0} evaluations/s",
         status.turns_per_second, status.evaluations_per_second
     );
-    let place = match status.worker == status.host {
-        true => status.host.clone(),
-        false => format!("worker {} on {}", status.worker, status.host),
+    let place = if status.worker == status.host {
+        status.host.clone()
+    } else {
+        format!("worker {} on {}", status.worker, status.host)
     };
     let devices = DeviceUse::in_words(&status.devices, status.rows_waiting);
     let network = format!("network {}", status.network);
@@ -196,9 +200,10 @@ fn generator(report: &GeneratorReport) -> String {
 }
 
 fn games(games: &GamesReport) -> String {
-    let count = match games.is_estimated {
-        true => format!("about {}", about(games.games as f64)),
-        false => grouped(games.games),
+    let count = if games.is_estimated {
+        format!("about {}", about(games.games as f64))
+    } else {
+        grouped(games.games)
     };
     let rows = games.rows_a_game.map_or_else(String::new, |rows| {
         format!(", of about {rows:.0} rows each")

@@ -31,23 +31,25 @@ pub(super) fn check_weights(
         return Ok(());
     }
     let parent = Network::load(&first)?.origin.remove("parent");
-    match parent.as_ref() == trained.map(|trained| &trained.identity) {
-        true => Ok(()),
-        false => Err(TrainError::RunExists {
+    if parent.as_ref() == trained.map(|trained| &trained.identity) {
+        Ok(())
+    } else {
+        Err(TrainError::RunExists {
             path: run.root().to_owned(),
-        }),
+        })
     }
 }
 
 fn check_seed(run: &RunDirectory, given: u64) -> Result<(), TrainError> {
     let saved = run_seed(run)?;
-    match given == saved {
-        true => Ok(()),
-        false => Err(TrainError::OtherSeed {
+    if given == saved {
+        Ok(())
+    } else {
+        Err(TrainError::OtherSeed {
             run: run.root().to_owned(),
             given,
             saved,
-        }),
+        })
     }
 }
 
@@ -99,13 +101,14 @@ pub(super) fn check_size(
     config: &Config,
 ) -> Result<(), TrainError> {
     let (configured, found) = (config.network.into(), network.network.architecture());
-    match configured == found {
-        true => Ok(()),
-        false => Err(TrainError::OtherSize {
+    if configured == found {
+        Ok(())
+    } else {
+        Err(TrainError::OtherSize {
             configured,
             found,
             file: source.to_string().into(),
-        }),
+        })
     }
 }
 

@@ -29,9 +29,10 @@ pub(super) fn take_over(old: &RunDirectory, run: &RunDirectory) -> Result<usize,
 /// The shards of a run, each one that can be trained on; at least one.
 pub(super) fn shards_of(old: &RunDirectory) -> Result<BTreeMap<ShardName, PathBuf>, TrainError> {
     let folder = old.shards();
-    let shards = match folder.exists() {
-        true => list_shards(&folder)?,
-        false => BTreeMap::new(),
+    let shards = if folder.exists() {
+        list_shards(&folder)?
+    } else {
+        BTreeMap::new()
     };
     if shards.is_empty() {
         return Err(TrainError::NoGames { folder });

@@ -22,9 +22,10 @@ pub(super) fn read_movelist<'a>(
     for turn in &turns {
         turn.play(&mut game)?;
     }
-    match turns.is_empty() {
-        true => Err(place.fault(NotationReason::NoTurns)),
-        false => Ok((game, conclusion)),
+    if turns.is_empty() {
+        Err(place.fault(NotationReason::NoTurns))
+    } else {
+        Ok((game, conclusion))
     }
 }
 

@@ -197,9 +197,10 @@ pub fn format_concluded_record(game: &Game, conclusion: Option<Conclusion>) -> S
     let mut text = format_record(game);
     if let Some(conclusion) = conclusion {
         let due = TurnLabel::due(game);
-        let label = match due.side == conclusion.winner() {
-            true => due.after(1),
-            false => due,
+        let label = if due.side == conclusion.winner() {
+            due.after(1)
+        } else {
+            due
         };
         let word = match conclusion {
             Conclusion::Resigned { .. } => "resigns",

@@ -22,9 +22,10 @@ pub(super) fn within(field: &Field, steps: u8) -> Captures {
     let able = field.able();
     let mut left = ArrayVec::<Target, 4>::new();
     for target in targets(field) {
-        match target.is_met(field, able) {
-            true => found[2] |= target.victim,
-            false => left.push(target),
+        if target.is_met(field, able) {
+            found[2] |= target.victim;
+        } else {
+            left.push(target);
         }
     }
     found[3] = found[2];
@@ -54,9 +55,10 @@ pub(super) fn within(field: &Field, steps: u8) -> Captures {
 
 /// A set of squares on the field after a step of an enemy piece, as squares of the field before it.
 pub(super) fn before(set: Bitboard, step: Move) -> Bitboard {
-    match (set & step.to).is_empty() {
-        true => set,
-        false => set ^ step.to ^ step.from,
+    if (set & step.to).is_empty() {
+        set
+    } else {
+        set ^ step.to ^ step.from
     }
 }
 
@@ -74,9 +76,10 @@ fn targets(field: &Field) -> impl Iterator<Item = Target> {
         let piece = Bitboard::around(trap) & field.enemy;
         let trap = Bitboard::of(trap);
         let supported = trap & field.enemy;
-        let victim = match supported.is_empty() {
-            true => piece,
-            false => supported,
+        let victim = if supported.is_empty() {
+            piece
+        } else {
+            supported
         };
         (piece.count() == 1).then_some(Target {
             trap,

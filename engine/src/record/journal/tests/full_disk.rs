@@ -44,16 +44,15 @@ impl Faults {
             !self.next_panics.swap(false, SeqCst),
             "the test requested this panic"
         );
-        match self.is_failing(self.operations.fetch_add(1, SeqCst)) {
-            true => {
-                let cuts_fail = self.cuts_fail.load(SeqCst);
-                self.next_cut_fails.store(cuts_fail, SeqCst);
-                if self.are_done.load(SeqCst) {
-                    what()?;
-                }
-                Err(io::ErrorKind::StorageFull.into())
+        if self.is_failing(self.operations.fetch_add(1, SeqCst)) {
+            let cuts_fail = self.cuts_fail.load(SeqCst);
+            self.next_cut_fails.store(cuts_fail, SeqCst);
+            if self.are_done.load(SeqCst) {
+                what()?;
             }
-            false => what(),
+            Err(io::ErrorKind::StorageFull.into())
+        } else {
+            what()
         }
     }
 }
@@ -99,9 +98,10 @@ impl Storage for FaultyFile {
     }
 
     fn truncate(&self, length: u64) -> io::Result<()> {
-        match self.faults.next_cut_fails.swap(false, SeqCst) {
-            true => Err(io::ErrorKind::Other.into()),
-            false => self.file.truncate(length),
+        if self.faults.next_cut_fails.swap(false, SeqCst) {
+            Err(io::ErrorKind::Other.into())
+        } else {
+            self.file.truncate(length)
         }
     }
 

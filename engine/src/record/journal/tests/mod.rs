@@ -77,9 +77,10 @@ fn offered(recovery: &Recovery, records: &[GameRecord]) -> Vec<(GameId, usize)> 
         assert_eq!(game.turns, record.turns[..game.turns.len()]);
         assert_eq!(game.beginning.seed, record.seed);
         assert_eq!(game.beginning.start, record.start);
-        match game.turns.is_empty() {
-            true => assert!(record.evaluators.starts_with(&game.evaluators)),
-            false => assert_eq!(game.evaluators, record.evaluators),
+        if game.turns.is_empty() {
+            assert!(record.evaluators.starts_with(&game.evaluators));
+        } else {
+            assert_eq!(game.evaluators, record.evaluators);
         }
         offered.push((id, game.turns.len()));
     }

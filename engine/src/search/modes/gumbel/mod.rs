@@ -231,9 +231,10 @@ impl GumbelTurn {
         self.left_of_round = 0;
         // Further whole rounds, up to the next halving.
         let sampled = self.sampled.unwrap_or(0.0);
-        let next = match self.halvings + 1 < self.rounds {
-            true => f64::from(self.halvings + 1) / f64::from(self.rounds),
-            false => 1.0,
+        let next = if self.halvings + 1 < self.rounds {
+            f64::from(self.halvings + 1) / f64::from(self.rounds)
+        } else {
+            1.0
         };
         let until = search
             .spent
