@@ -15,7 +15,7 @@
 //!
 //! An interrupted operation is repeated, so `N+` is not for `EINTR`. The tests are in `train/tests/training_loop/faults.rs`.
 
-use super::folder::folder_of;
+use super::folder_of;
 use rustix::io::Errno;
 use rustix::process::{Signal, getpid, kill_process};
 use std::collections::BTreeMap;

@@ -4,11 +4,9 @@
 
 mod checksum;
 mod faults;
-mod folder;
 mod lock;
 
 pub use checksum::{ChecksumForm, WrongChecksum};
-pub use folder::folder_of;
 pub use lock::FileLock;
 
 use faults::Operation;
@@ -21,6 +19,16 @@ use tempfile::NamedTempFile;
 
 /// How temporary names end.
 pub const TEMPORARY: &str = ".tmp";
+
+const NOT_REGULAR: &str = "this is not a regular file";
+
+/// The folder that a file is in: `.` for a mere name.
+pub fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
 
 /// Writes a whole file or nothing: under a temporary name, flushed to the disk, then renamed over what was there.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -81,6 +89,50 @@ pub fn open_to_append(path: &Path) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.create(true).read(true).append(true).open(path)
     })
+}
+
+/// Adds a line to a text file, which is made if it is missing. Half a line that a kill or a full disk has left is ended first. The
+/// line is written with a single call: a kill leaves it or nothing, and the lines of two programs don't mix.
+///
+/// # Errors
+/// The path is not a regular file, as opening a pipe without a reader would block. A part of the line may be there if the disk is full.
+pub fn append_line(path: &Path, line: &str) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(about) if !about.is_file() => return Err(invalid(NOT_REGULAR.into())),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = open_to_append(path)?;
+    let start = if ends_in_half_a_line(&mut file)? {
+        "\n"
+    } else {
+        ""
+    };
+    let text = format!("{start}{line}\n");
+    write_at_once(&file, text.as_bytes())
+}
+
+fn write_at_once(file: &File, bytes: &[u8]) -> io::Result<()> {
+    let written = uninterrupted(|| Writes(file).write(bytes))?;
+    if written < bytes.len() {
+        let reason = format!("only {written} of {} bytes found room", bytes.len());
+        return Err(io::Error::new(io::ErrorKind::WriteZero, reason));
+    }
+    Ok(())
+}
+
+fn invalid(reason: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, reason)
+}
+
+fn ends_in_half_a_line(file: &mut File) -> io::Result<bool> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(false);
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
 }
 
 /// Writes at the file's place, or at its end if it was opened so. After an error any part of the bytes may be there.
@@ -186,15 +238,14 @@ pub fn read_whole(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 /// Opens a regular file of at most `limit` bytes for reading; its length in bytes too. Opening a pipe would wait for its writer.
 pub fn open_regular(path: &Path, limit: u64) -> io::Result<(File, u64)> {
     let about = std::fs::metadata(path)?;
-    let fault = |reason: String| Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
     if !about.is_file() {
-        return fault("this is not a regular file".into());
+        return Err(invalid(NOT_REGULAR.into()));
     }
     if about.len() > limit {
-        return fault(format!(
+        return Err(invalid(format!(
             "{} bytes are more than the {limit} that such a file may have",
             about.len()
-        ));
+        )));
     }
     Ok((File::open(path)?, about.len()))
 }
@@ -406,6 +457,14 @@ mod tests {
         assert!(message(Path::new("/dev/zero")).contains("not a regular file"));
     }
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_line_that_finds_no_room_is_an_error() {
+        let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
+        let error = write_at_once(&full, b"line\n").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+    }
+
     /// Carries out every operation in a folder, and checks what has come of them.
     fn carry_out_all(folder: &Path) {
         let at = |name: &str| folder.join(name);
@@ -415,6 +474,8 @@ mod tests {
         rename(&at("one"), &at("three")).unwrap();
         let file = open_to_append(&at("three")).unwrap();
         write_all(&file, b" and more").unwrap();
+        set_length(&file, 7).unwrap();
+        append_line(&at("three"), "end").unwrap();
         set_length(&file, 7).unwrap();
         sync(&file).unwrap();
         sync_folder_of(&at("three")).unwrap();

@@ -30,7 +30,7 @@ pub(super) struct ImportedShards {
     games: u64,
     writer: Option<ShardWriter>,
     /// The imported shards that are there, by the hash of their file.
-    there: Option<HashMap<String, Vec<PathBuf>>>,
+    imported: Option<HashMap<String, Vec<PathBuf>>>,
     /// How often the shards hold each game of this file, beyond those that have come.
     present: HashMap<blake3::Hash, u64>,
 }
@@ -53,7 +53,7 @@ impl ImportedShards {
             shards: 0,
             games: 0,
             writer: None,
-            there: None,
+            imported: None,
             present: HashMap::new(),
         })
     }
@@ -66,10 +66,13 @@ impl ImportedShards {
     /// The games that follow are from a file with this hash.
     pub(super) fn begin_file(&mut self, hash: String) -> Result<()> {
         self.finish()?;
-        if self.there.is_none() {
-            self.there = Some(imported_shards(&self.paths.shards)?);
+        if self.imported.is_none() {
+            self.imported = Some(imported_shards(&self.paths.shards)?);
         }
-        let shards = self.there.as_ref().and_then(|there| there.get(&hash));
+        let shards = self
+            .imported
+            .as_ref()
+            .and_then(|imported| imported.get(&hash));
         self.present.clear();
         for path in shards.into_iter().flatten() {
             // Games that can't be read are imported again.
@@ -122,8 +125,8 @@ impl ImportedShards {
     pub(super) fn finish(&mut self) -> Result<()> {
         if let Some(writer) = self.writer.take() {
             let path = writer.finish()?;
-            if let Some(there) = &mut self.there {
-                there.entry(self.source.clone()).or_default().push(path);
+            if let Some(imported) = &mut self.imported {
+                imported.entry(self.source.clone()).or_default().push(path);
             }
         }
         Ok(())

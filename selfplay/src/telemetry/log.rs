@@ -5,10 +5,9 @@
 
 use super::counters::About;
 use super::snapshot::Snapshot;
-use engine::files::write_whole;
+use engine::files::{append_line, write_whole};
 use serde::Serialize;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io;
 use std::path::PathBuf;
 
 /// One line.
@@ -78,61 +77,14 @@ impl OutputFile {
 
     /// The file is opened for each line, so that a file that a log rotation has moved is begun anew.
     fn add_line(&self, event: &Event) -> io::Result<()> {
-        let mut line = serde_json::to_string(event)?;
-        line.push('\n');
-        // Opening a pipe without a reader would block.
-        match fs::metadata(&self.path) {
-            Ok(about) if !about.is_file() => {
-                return Err(io::Error::new(
-                    ErrorKind::InvalidInput,
-                    "this is not a regular file",
-                ));
-            }
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut file = OpenOptions::new()
-            .create(true)
-            .read(true)
-            .append(true)
-            .open(&self.path)?;
-        if ends_in_half_a_line(&mut file)? {
-            line.insert(0, '\n');
-        }
-        write_at_once(&mut file, line.as_bytes())
-    }
-}
-
-/// A kill or a full disk may have left half a line.
-fn ends_in_half_a_line(file: &mut File) -> io::Result<bool> {
-    if file.seek(SeekFrom::End(0))? == 0 {
-        return Ok(false);
-    }
-    file.seek(SeekFrom::End(-1))?;
-    let mut last = [0];
-    file.read_exact(&mut last)?;
-    Ok(last != *b"\n")
-}
-
-/// Writes with a single call: a kill leaves the line or nothing, and the lines of two programs don't mix.
-fn write_at_once(file: &mut File, bytes: &[u8]) -> io::Result<()> {
-    loop {
-        match file.write(bytes) {
-            Ok(written) if written == bytes.len() => return Ok(()),
-            Ok(written) => {
-                let reason = format!("only {written} of {} bytes found room", bytes.len());
-                return Err(io::Error::new(ErrorKind::WriteZero, reason));
-            }
-            // Nothing was written yet.
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
+        append_line(&self.path, &serde_json::to_string(event)?)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn progress(snapshot: &Snapshot) -> Event<'_> {
         Event::Progress(snapshot)
@@ -184,6 +136,14 @@ mod tests {
         );
     }
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_device_file_is_refused() {
+        let mut log = OutputFile::new("/dev/null".into());
+        let complaint = log.append(&progress(&Snapshot::default())).unwrap();
+        assert!(complaint.contains("/dev/null: this is not a regular file"));
+    }
+
     #[test]
     fn a_moved_file_is_begun_anew() {
         let folder = tempfile::tempdir().unwrap();
@@ -197,20 +157,5 @@ mod tests {
             let text = fs::read_to_string(folder.path().join(name)).unwrap();
             assert_eq!(text.lines().count(), 1, "{name}");
         }
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn a_full_disk_and_a_device_file_are_failures() {
-        let snapshot = Snapshot::default();
-        let complaint = |path: &str| {
-            OutputFile::new(path.into())
-                .append(&progress(&snapshot))
-                .unwrap()
-        };
-        assert!(complaint("/dev/null").contains("/dev/null: this is not a regular file"));
-        let mut full = OpenOptions::new().append(true).open("/dev/full").unwrap();
-        let error = write_at_once(&mut full, b"line\n").unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::StorageFull);
     }
 }

@@ -13,12 +13,10 @@
 
 use crate::error::TrainError;
 use crate::plots::curves::CalibrationBin;
-use engine::files;
+use engine::files::append_line;
 use engine::run::{LineKind, LogLine, WorkerTimes, make_folder};
 use network::PerHead;
 use serde::{Serialize, Serializer};
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -179,29 +177,9 @@ impl Metrics {
         }
         let written = serde_json::to_string(&line)
             .map_err(std::io::Error::from)
-            .and_then(|text| self.append(&text));
+            .and_then(|text| append_line(&self.path, &text));
         written.map_err(TrainError::io("write to", &self.path))
     }
-
-    fn append(&self, line: &str) -> std::io::Result<()> {
-        let mut file = files::open_to_append(&self.path)?;
-        end_last_line(&mut file)?;
-        files::write_all(&file, format!("{line}\n").as_bytes())
-    }
-}
-
-/// A program that was killed may have left half a line.
-fn end_last_line(file: &mut File) -> std::io::Result<()> {
-    if file.seek(SeekFrom::End(0))? == 0 {
-        return Ok(());
-    }
-    file.seek(SeekFrom::End(-1))?;
-    let mut last = [0];
-    file.read_exact(&mut last)?;
-    if last != *b"\n" {
-        files::write_all(file, b"\n")?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

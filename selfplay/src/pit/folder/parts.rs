@@ -44,7 +44,7 @@ impl MatchFolder {
     ) -> Result<()> {
         for path in parts {
             let (games, mut torn) = read_results(path)?;
-            let (mut joined, mut others, mut there) = (0, 0, 0);
+            let (mut joined, mut others, mut known_before) = (0, 0, 0);
             for (number, summary) in games {
                 let Some(record) = record_of(path, &summary) else {
                     torn += 1;
@@ -61,7 +61,7 @@ impl MatchFolder {
                     if is_other {
                         others += 1;
                     } else {
-                        there += 1;
+                        known_before += 1;
                     }
                     continue;
                 }
@@ -70,7 +70,7 @@ impl MatchFolder {
                 joined += 1;
             }
             let more = [
-                (there, "were there already"),
+                (known_before, "were there already"),
                 (torn, "are torn and left out"),
                 (others, "were played elsewhere too and are left out"),
             ];
