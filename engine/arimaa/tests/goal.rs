@@ -1,13 +1,16 @@
-//! Goals and eliminations within one turn: what the solvers find is exactly what trying every step sequence finds.
+//! Goals, eliminations and immobilizations within one turn: what the solvers find is exactly what trying every step sequence finds.
 
 mod boards;
 
 use arimaa::perft::PositionLine;
 use arimaa::rules::{
-    Bitboard, History, Kind, Pending, Position, Side, StepState, Steps, Turn, distinct_turns,
-    elimination_in, goal_in, goal_threat,
+    Bitboard, History, Kind, Outcome, Pending, Position, Reason, Side, StepState, Steps, Turn,
+    distinct_turns, elimination_in, goal_in, goal_threat, immobilization_in,
 };
-use boards::{from_game, near_elimination, near_goal, position, random_position, state_after};
+use boards::{
+    from_game, near_elimination, near_goal, near_immobilization, position, random_position,
+    state_after,
+};
 use rand::rngs::ChaCha8Rng;
 use rand::seq::IteratorRandom;
 use rand::{RngExt, SeedableRng};
@@ -33,6 +36,14 @@ const GOAL: Aim = Aim {
 const ELIMINATION: Aim = Aim {
     solve: elimination_in,
     is_reached: |end, side| end.board().pieces(side.opponent(), Kind::Rabbit).is_empty(),
+};
+
+const IMMOBILIZATION: Aim = Aim {
+    solve: immobilization_in,
+    is_reached: |end, winner| {
+        let reason = Reason::Immobilization;
+        end.outcome(&History::default()) == Some(Outcome { winner, reason })
+    },
 };
 
 impl Aim {
@@ -87,7 +98,7 @@ impl Aim {
         });
         assert!(end.can_end(&history), "{state:?} {steps:?}");
         assert!((self.is_reached)(&end.end(), state.side()));
-        let winner = end.end().outcome_on_board().map(|outcome| outcome.winner);
+        let winner = end.end().outcome(&history).map(|outcome| outcome.winner);
         assert_eq!(winner, Some(state.side()), "{state:?} {steps:?}");
     }
 }
@@ -198,6 +209,18 @@ fn compare_eliminations(seed: u64, positions: u64) -> Met {
     compare_many(ELIMINATION, seed, positions, 4, near_elimination)
 }
 
+fn compare_immobilizations(seed: u64, positions: u64) -> Met {
+    let mut met = compare_many(IMMOBILIZATION, seed, positions / 2, 4, near_immobilization);
+    for (more, source) in [anywhere, near_goal, near_elimination, from_game]
+        .into_iter()
+        .enumerate()
+    {
+        let seed = seed + 1 + more as u64;
+        met += compare_many(IMMOBILIZATION, seed, positions / 8, 4, source);
+    }
+    met
+}
+
 #[test]
 fn goals_are_found_exactly_where_trying_everything_finds_one() {
     let met = compare_goals(1, 2_000);
@@ -215,13 +238,21 @@ fn eliminations_are_found_exactly_where_trying_everything_finds_one() {
 }
 
 #[test]
+fn immobilizations_are_found_exactly_where_trying_everything_finds_one() {
+    let met = compare_immobilizations(21, 2_000);
+    assert!(met.found.iter().all(|&count| count > 20), "{met:?}");
+    assert!(met.none > 5_000, "{met:?}");
+    assert!(met.pushes > 500 && met.pulls > 200, "{met:?}");
+}
+
+#[test]
 #[ignore = "minutes: fifty times the positions of the other tests"]
-fn many_goals_and_eliminations_are_found_exactly() {
-    for (aim, name) in [(GOAL, "goal"), (ELIMINATION, "elimination")] {
-        let met = match name {
-            "goal" => compare_goals(101, 100_000),
-            _ => compare_many(aim, 111, 100_000, 4, near_elimination),
-        };
+fn many_wins_within_the_turn_are_found_exactly() {
+    for (name, met) in [
+        ("goal", compare_goals(101, 100_000)),
+        ("elimination", compare_eliminations(111, 100_000)),
+        ("immobilization", compare_immobilizations(121, 100_000)),
+    ] {
         println!("{name}: {met:?}");
         assert!(met.states > 500_000 && met.found[4] > 1_000, "{met:?}");
     }
@@ -381,6 +412,71 @@ fn eliminations_that_need_a_trick_are_found() {
     }
 }
 
+/// A position with Gold to move, the steps made in it, and how many more an immobilization takes.
+const IMMOBILIZATIONS: [(&str, &str, &str, Option<usize>); 16] = [
+    (
+        "rabbits are blocked",
+        "ra8 rb8 Hc8 Ra6 Rb6 Rh1",
+        "",
+        Some(2),
+    ),
+    ("a rabbit is frozen from afar", "ra8 He7 Rh1", "", Some(4)),
+    ("too far", "ra8 Hf5 Rh1", "", None),
+    ("rabbits freeze none", "ra6 Rb6 Rh1", "", None),
+    ("one piece freezes two", "ra7 rc7 Hb5 Rh1", "", Some(2)),
+    ("a push parts two friends", "ra7 rb7 Hd7 Rh1", "", Some(3)),
+    (
+        "friends keep each other free",
+        "ra7 rb7 Hf6 Rf7 Rh1",
+        "",
+        None,
+    ),
+    ("a friend is pulled away", "ra7 ca8 Db8 Rh1", "", Some(2)),
+    (
+        "the elephant is blocked",
+        "ea1 rh8 Hh7 Cb1 Rb2 Ra3 Rc1 Rd2",
+        "",
+        Some(3),
+    ),
+    ("the elephant pushes", "ea1 rh8 Hh7 Cb1 Da3 Rc1", "", None),
+    (
+        "a rabbit is pushed to the elephant",
+        "rc6 cc7 Ed7 Hb6 Rh1",
+        "",
+        Some(2),
+    ),
+    ("inside that push", "rc6 cc7 Ed7 Hb6 Rh1", "rc6e", Some(1)),
+    (
+        "a puller fills the square to push to",
+        "Rc1 Df7 Rg7 Hh7 Mf8 re7 he8 rg8 mh8",
+        "",
+        Some(4),
+    ),
+    (
+        "the enemy can't move already",
+        "ra8 Db8 Ha7 Cb7 Rh1",
+        "",
+        Some(1),
+    ),
+    ("it must stay so", "ra8 Db8 Ha7 Rh1", "Rh1n", Some(0)),
+    ("a goal comes before", "ra8 Db8 Ha7 Rh7", "Rh7n", None),
+];
+
+#[test]
+fn immobilizations_that_need_a_trick_are_found() {
+    for (name, pieces, steps, expected) in IMMOBILIZATIONS {
+        let gold = position(Side::Gold, pieces);
+        let state = state_after(&gold, steps);
+        for state in [state, state.swap_colours(), state.mirror()] {
+            let found = immobilization_in(&state, 4);
+            assert_eq!(found.map(|steps| steps.len()), expected, "{name}");
+            for budget in 0..=4 {
+                IMMOBILIZATION.check(&state, budget, &mut Met::default());
+            }
+        }
+    }
+}
+
 #[test]
 fn threats_are_goals_of_the_enemy_after_a_pass() {
     let gold = position(Side::Gold, "Ra1 rc2");
@@ -403,5 +499,6 @@ fn setups_hold_no_wins() {
     let state = StepState::new(&Position::INITIAL);
     assert_eq!(goal_in(&state, 4), None);
     assert_eq!(elimination_in(&state, 4), None);
+    assert_eq!(immobilization_in(&state, 4), None);
     assert_eq!(goal_threat(&Position::INITIAL), None);
 }

@@ -2,6 +2,7 @@
 
 use arimaa::rules::{
     History, Outcome, Position, StepState, TURN_STEPS, TurnEnumerator, elimination_in, goal_in,
+    immobilization_in,
 };
 
 /// Whether the loser's last turn allowed the end of the game, though after another legal turn the winner could not have won at once.
@@ -30,7 +31,8 @@ fn loses_at_once(end: &Position, history: &History, outcome: Outcome) -> bool {
         return ended.winner == outcome.winner;
     }
     let state = StepState::new(end);
-    goal_in(&state, TURN_STEPS).is_some() || elimination_in(&state, TURN_STEPS).is_some()
+    let wins = [goal_in, elimination_in, immobilization_in];
+    wins.iter().any(|win| win(&state, TURN_STEPS).is_some())
 }
 
 #[cfg(test)]
@@ -60,7 +62,23 @@ mod tests {
         let far = "s [        R      r                                            c   ]";
         let waited = "g [        R              r                                    c   ]";
         assert!(!is_avoidable_at(&[far, waited]));
-        // Gold's turn is the only one.
+    }
+
+    #[test]
+    fn a_loss_is_not_avoidable_where_each_turn_allows_an_immobilization() {
+        // Wherever Silver's rabbit goes, the dog or the horse comes next to it.
+        let before = "s [r                        D  H                                  R]";
+        let waited = "g [        r                D  H                                  R]";
+        assert!(!is_avoidable_at(&[before, waited]));
+        // The dog alone is too far away.
+        let before = "s [r                                                D             R]";
+        let waited = "g [        r                                        D             R]";
+        assert!(is_avoidable_at(&[before, waited]));
+    }
+
+    #[test]
+    fn a_loss_without_a_turn_of_the_loser_is_not_avoidable() {
+        let waited = "g [        R              r                                    c   ]";
         assert!(!is_avoidable_at(&[waited]));
     }
 }

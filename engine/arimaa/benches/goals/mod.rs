@@ -1,4 +1,4 @@
-//! The solvers of goals and captures.
+//! The solvers of goals, immobilizations and captures.
 
 #[path = "../../tests/boards/mod.rs"]
 mod boards;
@@ -6,9 +6,9 @@ mod boards;
 use crate::{Row, rate};
 use arimaa::rules::{
     Bitboard, Kind, Position, StepState, TURN_STEPS, capture_threats, captures, goal_in,
-    goal_threat,
+    goal_threat, immobilization_in,
 };
-use boards::random_position;
+use boards::{near_immobilization, random_position};
 use criterion::{Criterion, Throughput};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -58,6 +58,24 @@ pub(super) fn goals(criterion: &mut Criterion, positions: &[Position]) -> Vec<Ro
         let total = states.len() as u64;
         let all = |states: &Vec<StepState>| {
             let found = |state: &&StepState| goal_in(black_box(state), TURN_STEPS).is_some();
+            assert_eq!(states.iter().filter(found).count(), expected);
+        };
+        group.throughput(Throughput::Elements(total));
+        rows.extend(rate(&mut group, name, "positions", total, &[states], all));
+    }
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    let crowded: Vec<Position> = std::iter::repeat_with(|| near_immobilization(&mut random))
+        .take(1_000)
+        .collect();
+    for (name, positions, expected) in [
+        ("immobilization in the turn", positions, 9),
+        ("… crowded, with few pieces", &crowded, 531),
+    ] {
+        let states: Vec<StepState> = positions.iter().map(StepState::new).collect();
+        let total = states.len() as u64;
+        let all = |states: &Vec<StepState>| {
+            let found =
+                |state: &&StepState| immobilization_in(black_box(state), TURN_STEPS).is_some();
             assert_eq!(states.iter().filter(found).count(), expected);
         };
         group.throughput(Throughput::Elements(total));

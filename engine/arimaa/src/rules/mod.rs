@@ -54,7 +54,9 @@ pub use bitboard::{Bitboard, Squares};
 pub use board::Board;
 pub use faults::{Faults, NoFault};
 pub use game::{Game, TurnError};
-pub use goal::{capture_threats, captures, elimination_in, goal_in, goal_threat};
+pub use goal::{
+    capture_threats, captures, elimination_in, goal_in, goal_threat, immobilization_in,
+};
 pub use history::{EmptyCount, History};
 pub use legal::StepError;
 pub use piece::{Kind, Piece, Side};

@@ -201,6 +201,42 @@ pub(crate) fn near_elimination(rng: &mut ChaCha8Rng) -> Position {
     playable(board, side).unwrap_or_else(|| near_elimination(rng))
 }
 
+/// A random position in which the enemy of the mover has few pieces, crowded into a corner or along an edge with pieces of the mover.
+pub(crate) fn near_immobilization(rng: &mut ChaCha8Rng) -> Position {
+    let side = *Side::ALL.choose(rng).unwrap();
+    let (width, height) = *[(2, 4), (3, 3), (4, 2), (5, 2), (8, 2), (2, 8), (4, 4)]
+        .choose(rng)
+        .unwrap();
+    let (east, north) = (rng.random_bool(0.5), rng.random_bool(0.5));
+    let mut squares: Vec<Square> = Square::all()
+        .filter(|square| {
+            let (file, rank) = (square.file(), square.rank());
+            let from_edge = |at: u8, is_far: bool| if is_far { 7 - at } else { at };
+            from_edge(file, east) < width && from_edge(rank, north) < height
+        })
+        .collect();
+    squares.shuffle(rng);
+    let enemy = side.opponent();
+    let mut board = Board::EMPTY;
+    let others = rng.random_range(0..=3);
+    let kinds = Kind::ALL.into_iter().sample(rng, others);
+    let pieces = std::iter::once(Kind::Rabbit).chain(kinds);
+    for (kind, square) in pieces.zip(squares.split_off(squares.len() - 1 - others)) {
+        board.put(square, Piece::new(enemy, kind));
+    }
+    let mut bag: Vec<Piece> = all_pieces().filter(|piece| piece.side == side).collect();
+    bag.shuffle(rng);
+    let count = squares.len() - rng.random_range(0..=squares.len().min(3));
+    for (square, piece) in squares.into_iter().take(count).zip(bag) {
+        board.put(square, piece);
+    }
+    let home = Bitboard::home(side).into_iter().choose(rng).unwrap();
+    if board.empty().contains(home) {
+        board.put(home, Piece::new(side, Kind::Rabbit));
+    }
+    playable(board, side).unwrap_or_else(|| near_immobilization(rng))
+}
+
 fn all_pieces() -> impl Iterator<Item = Piece> {
     Side::ALL.into_iter().flat_map(|side| {
         Kind::ALL.into_iter().flat_map(move |kind| {

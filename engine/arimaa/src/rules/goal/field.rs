@@ -98,7 +98,7 @@ impl Field {
 
     /// The pieces, of either side, that are weaker than a piece of the set `by` next to them.
     #[inline]
-    fn dominated(&self, by: Bitboard) -> Bitboard {
+    pub(super) fn dominated(&self, by: Bitboard) -> Bitboard {
         let mut dominated = Bitboard::EMPTY;
         for set in &self.strong {
             dominated |= (by & *set).neighbours() & !*set;
@@ -116,6 +116,38 @@ impl Field {
     #[inline]
     pub(super) fn movable(&self, by: Bitboard) -> Bitboard {
         self.enemy & self.dominated(by)
+    }
+
+    /// The enemy's pieces that could make a step, and those that could begin a push, if the enemy were to move.
+    pub(super) fn enemy_mobile(&self) -> [Bitboard; 2] {
+        let able = self.enemy & (self.enemy.neighbours() | !self.dominated(self.own));
+        let empty = self.empty();
+        // A rabbit has an empty square before it, to the south, or beside it.
+        let sides = empty.shift(Direction::East) | empty.shift(Direction::West);
+        let ahead = empty.shift(Direction::North) | sides;
+        let steps = able & (ahead | self.strong[0] & empty.neighbours());
+        let pushable = self.own & empty.neighbours();
+        let mut pushes = Bitboard::EMPTY;
+        for set in &self.strong {
+            pushes |= able & *set & (pushable & !*set).neighbours();
+        }
+        [steps, pushes]
+    }
+
+    /// The squares next to the enemy's pieces of a set to which they may step if they are empty.
+    pub(super) fn enemy_steps(&self, pieces: Bitboard) -> Bitboard {
+        let pieces = self.enemy & pieces;
+        let forward = pieces.shift(Direction::South);
+        let sides = pieces.shift(Direction::East) | pieces.shift(Direction::West);
+        forward | sides | (pieces & self.strong[0]).neighbours()
+    }
+
+    /// For each strength: all pieces that are at least as strong, and the squares that are at most `steps` from one of the mover's.
+    pub(super) fn reach(&self, steps: u8) -> [(Bitboard, Bitboard); 5] {
+        self.strong.map(|set| {
+            let near = (0..steps).fold(self.own & set, |near, _| around(near));
+            (set, near)
+        })
     }
 
     /// All pieces that are stronger than the one on a square.

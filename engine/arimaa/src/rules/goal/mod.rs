@@ -1,4 +1,5 @@
-//! Wins within one turn, found exactly: by goal, and by taking the enemy's last rabbits. Captures of any piece, likewise.
+//! Wins within one turn, found exactly: by goal, by taking the enemy's last rabbits, and by immobilization. Captures of any piece,
+//! likewise.
 //!
 //! History plays no part: a turn that wins ends in a position that can't have stood before, since the game would have ended
 //! there. So a step that begins such a turn is never forbidden by repetition.
@@ -6,10 +7,12 @@
 mod capture;
 mod elimination;
 mod field;
+mod immobilization;
 mod race;
 
 use super::action::Step;
 use super::bitboard::Bitboard;
+use super::board::Board;
 use super::history::History;
 use super::piece::{Kind, Side};
 use super::position::{Phase, Position};
@@ -96,6 +99,34 @@ pub fn elimination_in(state: &StepState, steps: u8) -> Option<Steps> {
         return shortest_end(state, steps, &gone);
     }
     shortest(state, steps, elimination::within)
+}
+
+/// Steps after which the turn may end with the enemy unable to move, and so won, where no goal and no elimination decides it: a
+/// shortest such sequence of at most `steps` steps, and of no more than are left in the turn. No steps where the turn may end so
+/// already.
+///
+/// Exact from every state of play, as far as the board goes: turns that repetition forbids the enemy count as its own.
+///
+/// ```
+/// use arimaa::rules::{StepState, immobilization_in};
+/// // The rabbit is blocked by the edge, the dog and the horse, once the horse stands before it.
+/// let position = arimaa::notation::parse_position("g [rD       H                                                    R ]")?;
+/// let steps = immobilization_in(&StepState::new(&position), 4).ok_or("it can move")?;
+/// assert_eq!(format!("{steps:?}"), "[b7w]");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn immobilization_in(state: &StepState, steps: u8) -> Option<Steps> {
+    if state.phase() == Phase::Setup {
+        return None;
+    }
+    let side = state.side();
+    let steps = steps.min(state.steps_left());
+    let is_won = |board: &Board| immobilization::is_won(&Field::new(board, side));
+    if is_won(state.board()) || is_won(state.start()) {
+        return shortest_end(state, steps, &|next| is_won(next.board()));
+    }
+    immobilization::is_possible(&Field::new(state.board(), side), steps)
+        .then(|| shortest(state, steps, immobilization::within))?
 }
 
 /// The enemy pieces that the side to move can capture within this turn, by the number of steps: element k holds the squares of those
