@@ -245,11 +245,14 @@ impl Searcher<'_> {
             deep_gain: gain(decision, side),
             variants: Vec::new(),
         };
+        let seed = rng.random();
         for variant in self.variants {
             let selfplay = &variant.selfplay;
             let temperature = selfplay.exploration.final_temperature;
             let options = SearchOptions::exploring(selfplay, selfplay.evaluations, temperature);
-            let search = self.search(game, options, rng)?;
+            // The same random numbers for each, so that only the settings differ.
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            let search = self.search(game, options, &mut rng)?;
             let decision = search.decision().context("a search has not decided")?;
             let target = decision.targets.first().filter(|target| target.step == 0);
             let Some(target) = target.filter(|target| !target.proven) else {
