@@ -383,6 +383,21 @@ fn an_interrupted_import_is_resumed_and_a_whole_one_is_not_doubled() {
 }
 
 #[test]
+fn a_game_imported_for_its_winner_only_is_the_same_game() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = write(folder.path(), "game.txt", turns("\n") + "\n3g resigns\n");
+    let out = folder.path().join("out");
+    for (more, imported) in [(&[][..], 1), (&["--winner-only"], 0), (&[], 0)] {
+        let (code, report, complaints) =
+            outcome(import().arg(&file).arg("--out").arg(&out).args(more));
+        assert_eq!(code, 0, "{complaints}");
+        let begins = format!("1 games read, {imported} imported");
+        assert!(report.starts_with(&begins), "{report}");
+    }
+    assert_eq!(read(&out)[0].1.len(), 1);
+}
+
+#[test]
 fn without_imported_games_no_file_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let archive = write(

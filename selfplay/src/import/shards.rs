@@ -168,9 +168,10 @@ fn imported_shards(folder: &Path) -> Result<HashMap<String, Vec<PathBuf>>> {
     Ok(found)
 }
 
-/// A hash of all of a game but its number.
+/// A hash of a game's start, actions and ending.
 fn content_of(record: &GameRecord) -> Result<blake3::Hash> {
-    let content = (&record.start, &record.turns, &record.ending);
+    let turns: Vec<&[u16]> = record.turns.iter().map(|turn| &turn.actions[..]).collect();
+    let content = (&record.start, turns, &record.ending);
     Ok(blake3::hash(&serde_json::to_vec(&content)?))
 }
 
