@@ -335,9 +335,10 @@ pub fn publish_same(file: Temporary, path: &Path) -> io::Result<()> {
     match publish_new(file, path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             own.rewind()?;
-            // What is no file has other contents.
             match open_regular(path, u64::MAX) {
                 Ok((there, _)) if have_same_bytes(&own, &there)? => sync_folder_of(path),
+                // Of what could not be read the contents are unknown.
+                Err(unread) if unread.kind() != io::ErrorKind::InvalidInput => Err(unread),
                 _ => Err(error),
             }
         }

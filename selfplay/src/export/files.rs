@@ -5,6 +5,7 @@ use super::rows::{self, Row};
 use crate::output::print;
 use anyhow::{Context, Result, anyhow, ensure};
 use engine::files::{Temporary, folder_of, publish_same, temporary_in};
+use engine::progress::say;
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,7 @@ impl TextFile {
         let file = if path == Path::new("-") {
             None
         } else {
+            note_existing(path);
             Some(BufWriter::new(begin(path)?))
         };
         Ok(Self {
@@ -61,12 +63,15 @@ impl RowFiles {
     /// Checks now that files can be written there; the rows are written once a file is full.
     pub(super) fn create(path: &Path, rows_per_file: usize) -> Result<Self> {
         begin(path)?;
-        Ok(Self {
+        let files = Self {
             path: path.to_owned(),
             rows_per_file,
             rows: Vec::new(),
             written: Vec::new(),
-        })
+        };
+        note_existing(path);
+        note_existing(&files.numbered(0));
+        Ok(files)
     }
 
     pub(super) fn push(&mut self, row: Row) -> Result<()> {
@@ -84,9 +89,7 @@ impl RowFiles {
             check_missing(&self.numbered(0))?;
             self.write(self.path.clone())?;
         } else {
-            if !self.rows.is_empty() {
-                self.write(self.numbered(self.written.len()))?;
-            }
+            self.write(self.numbered(self.written.len()))?;
             check_missing(&self.numbered(self.written.len()))?;
         }
         Ok(self.written)
@@ -117,6 +120,16 @@ fn check_missing(path: &Path) -> Result<()> {
         path.display()
     );
     Ok(())
+}
+
+/// Says before the work what may end it.
+fn note_existing(path: &Path) {
+    if path.exists() {
+        say(&format!(
+            "note: {} exists: the export fails unless it makes the same file",
+            path.display()
+        ));
+    }
 }
 
 /// Begins a new file under a temporary name.

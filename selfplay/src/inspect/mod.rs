@@ -47,7 +47,7 @@ pub(crate) struct InspectArguments {
     json: bool,
     /// Count the lost games whose loser had a last turn after which the winner could not win at once
     ///
-    /// Games whose loser's last turn was not searched are left out. It takes about a millisecond a game.
+    /// Games whose loser's last turn was not searched are left out. It takes some milliseconds a game.
     #[arg(long, conflicts_with = "game")]
     avoidable_losses: bool,
     /// Print one game with its boards and searches
@@ -58,8 +58,8 @@ pub(crate) struct InspectArguments {
     game: Option<GameChoice>,
     /// Copy the good games of each damaged shard into a shard of the same name in this folder
     ///
-    /// A missing folder is made. Shards without a fault are not copied, nothing is overwritten, and the damaged shards stay as they
-    /// are. Of a doubled game the first is kept. A shard whose header can't be read can't be repaired: the origin of its games is
+    /// A missing folder is made. Shards without a fault are not copied, nothing is overwritten (a copy
+    /// with the same games stays), and the damaged shards stay as they are. Of a doubled game the first is kept. A shard whose header can't be read can't be repaired: the origin of its games is
     /// not known. The new shards are of the newest format version.
     #[arg(long, value_name = "DIR")]
     repair: Option<PathBuf>,

@@ -89,8 +89,10 @@ fn names<'a>(
 
 /// Whether a file is the shard of another's good games.
 fn is_repaired(shard: &Inspected, header: &Header, target: &Path) -> Result<bool> {
-    let Ok(mut repaired) = ShardReader::open(target) else {
-        return Ok(false);
+    let mut repaired = match ShardReader::open(target) {
+        Err(error) if error.is_unreadable() => return Err(error.into()),
+        Err(_) => return Ok(false),
+        Ok(repaired) => repaired,
     };
     let has_same_games = good_games(shard)?
         .all(|game| matches!((game, repaired.next()), (Ok(a), Some(Ok(b))) if a == b));

@@ -2,6 +2,7 @@
 
 use crate::record::game::{FORMAT_VERSION, GameId};
 use crate::record::replay::ReplayError;
+use std::io::ErrorKind::{InvalidInput, UnexpectedEof};
 use std::path::{Path, PathBuf};
 
 /// A fault in a shard, and where it is.
@@ -32,6 +33,11 @@ impl ShardError {
             offset,
             fault: fault.into(),
         }
+    }
+
+    /// Whether the file could not be read, so that what it holds is unknown.
+    pub fn is_unreadable(&self) -> bool {
+        matches!(&self.fault, ShardFault::Io(error) if !matches!(error.kind(), InvalidInput | UnexpectedEof))
     }
 }
 
