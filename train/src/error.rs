@@ -100,6 +100,14 @@ pub(crate) enum TrainError {
         /// The value of the run.
         saved: String,
     },
+    /// The run was begun with other weights.
+    #[error("{} already holds a run, which began with {saved}: give these, or begin another run", run.display())]
+    OtherWeights {
+        /// The run.
+        run: PathBuf,
+        /// The first network of the run, in words.
+        saved: String,
+    },
     /// The run was begun with another seed.
     #[error("--seed {given}: the run {} began with --seed {saved}; omit --seed", run.display())]
     OtherSeed {

@@ -29,7 +29,7 @@ pub(super) fn replacement_of(key: &str) -> Option<String> {
         };
     }
     let moved = find(MOVED, key).map(|new| format!("is now {new}"));
-    moved.or_else(|| find(REMOVED, key).map(|reason| format!("was removed{reason}")))
+    moved.or_else(|| find(REMOVED, key).map(|reason| format!("was removed{reason}; delete it")))
 }
 
 /// Drops the keys that were removed without a replacement.

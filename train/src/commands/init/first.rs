@@ -34,8 +34,12 @@ pub(super) fn check_weights(
     if parent.as_ref() == trained.map(|trained| &trained.identity) {
         Ok(())
     } else {
-        Err(TrainError::RunExists {
-            path: run.root().to_owned(),
+        Err(TrainError::OtherWeights {
+            run: run.root().to_owned(),
+            saved: parent.map_or_else(
+                || "random weights".into(),
+                |identity| format!("the weights of network {identity}"),
+            ),
         })
     }
 }
