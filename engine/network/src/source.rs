@@ -52,7 +52,7 @@ impl NetworkSource {
             Self::BuiltIn => Network::built_in(),
             Self::File(path) if path.as_os_str().is_empty() => Err(NetworkError::Read {
                 path: path.clone(),
-                error: io::Error::new(io::ErrorKind::InvalidInput, "its file must be named"),
+                error: io::Error::new(io::ErrorKind::InvalidInput, "name a file, or `tusker`"),
             }),
             Self::File(path) => Network::load(path),
         }

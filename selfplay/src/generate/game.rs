@@ -51,7 +51,7 @@ pub(crate) struct SelfplayGame {
     searched_by: Option<u16>,
     rng: ChaCha8Rng,
     decider: TurnDecider,
-    /// The search of the present turn, its evaluations, and the weight of its rows.
+    /// The evaluations of the present turn's search, and the weight of its rows.
     budget: u32,
     weight: f32,
     waived: Option<WaivedResignation>,

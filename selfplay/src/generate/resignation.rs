@@ -86,7 +86,7 @@ mod tests {
             actions: Vec::new(),
             origin: TurnOrigin::Search(SearchRecord {
                 evaluator: 0,
-                kind: SearchKind::Fast,
+                kind: SearchKind::Full,
                 budget: 1,
                 evaluations: 1,
                 visits: 1,

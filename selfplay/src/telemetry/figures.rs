@@ -98,7 +98,7 @@ const WORKER_SECONDS: Metric = Metric {
 
 const TURNS: Metric = Metric {
     name: "tusker_turns_total",
-    help: "Turns played, by the search that chose them",
+    help: "Turns played: searched, or drawn from the policy",
     kind: Kind::Counter,
 };
 

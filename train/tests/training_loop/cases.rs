@@ -313,7 +313,7 @@ pub(crate) const JOIN: Case = Case {
     is_done: |_| false,
     check: |whole, folder, what| {
         let moves = moves_in(folder);
-        assert!(moves.len() >= 12, "{what}");
+        assert_eq!(moves.len(), 24, "{what}");
         assert_eq!(moves, moves_in(whole), "{what}");
     },
 };

@@ -303,8 +303,8 @@ fn check_priors_are_the_evaluators(search: &Search, history: &History) {
     }
 }
 
-/// Turns with noise begin anew, those without continue with the tree that is there, whatever made it. They see nothing of the noise, and
-/// those with noise nothing of what was before.
+/// Turns with and without noise follow each other in one tree, whose stored priors stay the evaluator's. A turn that begins anew sees
+/// nothing of what was before.
 #[test]
 fn turns_with_and_without_noise_alternate_in_one_search() {
     let noise = Noise {
@@ -334,14 +334,15 @@ fn turns_with_and_without_noise_alternate_in_one_search() {
         for turn in 0..12 {
             let (position, history) = (*game.position(), game.history().clone());
             let mut rng = ChaCha8Rng::seed_from_u64(turn);
-            let is_noisy = turn % 3 == 0;
+            let (is_new, is_noisy) = (turn % 3 == 0, turn % 3 < 2);
             let mut anew = None;
-            if is_noisy {
+            if is_new {
                 search.restart(&position, &history, with_noise).unwrap();
                 let fresh = Search::new(&position, &history, with_noise).unwrap();
                 anew = Some(fresh);
             } else {
-                search.reuse_tree(&position, &history, plain).unwrap();
+                let options = if is_noisy { with_noise } else { plain };
+                search.reuse_tree(&position, &history, options).unwrap();
                 kept += u32::from(search.state.tree.len() > 1);
                 check_priors_are_the_evaluators(&search, &history);
             }
