@@ -489,7 +489,7 @@ fn networks_that_fail_at_the_gate_are_put_aside_and_trained_on() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     let directory = RunDirectory::new(&run);
-    // Nobody wins in three turns: each game is half a point.
+    // No game is won in three turns: each game is half a point.
     let settings = |score| {
         [
             "match.max_turns=3",

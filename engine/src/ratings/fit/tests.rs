@@ -76,7 +76,7 @@ fn the_likelihood_is_flat_at_the_ratings() {
 fn players_of_known_strength_are_found_within_their_errors() {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     let networks = 60_u32;
-    // Nobody is so far from the reference that nothing is ever lost.
+    // No player is so far from the reference that it wins or loses every game.
     let truth = |player: u32| match player {
         0 => 0.0,
         1 => 200.0,

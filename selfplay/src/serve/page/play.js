@@ -297,7 +297,7 @@ class PlayView {
     this.clock.stop();
   }
 
-  /** Goes on from the game as it stands: the result, the opponent's turn, or one's own. */
+  /** Resumes from the game as it stands: the result, the opponent's turn, or one's own. */
   advance() {
     return this.attempt(async () => {
       const { game } = this;
@@ -367,7 +367,7 @@ class PlayView {
   }
 
   async endTurn() {
-    // The last step may still be on its way.
+    // The last step may still be in flight.
     await this.maker.added;
     const { state } = this.maker;
     if (!this.maker.isActive || this.maker.isAdding || !state?.can_end) return;

@@ -147,7 +147,7 @@ impl Model {
         announced(&self.root.path().join("journal")).unwrap()
     }
 
-    /// Goes on from a copy of the folder as it was at this moment, and checks what is found there.
+    /// Resumes from a copy of the folder as it was at this moment, and checks what is found there.
     fn crash(&mut self) {
         let crashed = copy(self.root.path());
         let (file, synced) = {

@@ -293,7 +293,7 @@ fn a_panic_of_the_flushing_thread_is_reported_and_loses_nothing() {
     journal.check_flushing().unwrap();
     let record = game(3, 0, 12);
     {
-        // Nobody else reaches the disk until the thread does.
+        // Only the thread writes to the disk next.
         let mut state = journal.shared.lock();
         disk.0.next_panics.store(true, SeqCst);
         state.distrusted = true;
