@@ -1,4 +1,4 @@
-//! How fast the rules are, on one core, beside other engines: `cargo bench -p engine --no-default-features --bench rules`.
+//! How fast the rules are, on one core, beside other engines: `cargo bench -p arimaa --features cli --bench rules`.
 //!
 //! Each bench asserts what it counts. Time is the CPU time of the one thread that works: what else the machine does meanwhile
 //! is no part of it. The last lines are a table of the rates and what they are to ours.

@@ -109,10 +109,10 @@ pub fn elimination_in(state: &StepState, steps: u8) -> Option<Steps> {
 ///
 /// ```
 /// use arimaa::rules::{StepState, immobilization_in};
-/// // The rabbit is blocked by the edge, the dog and the horse, once the horse stands before it.
-/// let position = arimaa::notation::parse_position("g [rD       H                                                    R ]")?;
+/// // The horse has to come next to Silver's last piece to freeze it.
+/// let position = arimaa::notation::parse_position("g [r        H                                                    R ]")?;
 /// let steps = immobilization_in(&StepState::new(&position), 4).ok_or("it can move")?;
-/// assert_eq!(format!("{steps:?}"), "[b7w]");
+/// assert_eq!(format!("{steps:?}"), "[b7n]");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn immobilization_in(state: &StepState, steps: u8) -> Option<Steps> {
