@@ -1,4 +1,4 @@
-//! Goals within one turn decide at any budget: the mover's own is taken, the enemy's is avoided wherever that is possible.
+//! Wins within one turn decide at any budget: the mover's own is taken, the enemy's is avoided wherever that is possible.
 
 #[path = "../arimaa/tests/boards/mod.rs"]
 mod boards;
@@ -6,10 +6,10 @@ mod exact;
 
 use arimaa::perft::PositionLine;
 use arimaa::rules::{
-    Bitboard, History, Kind, Position, Side, StepState, TURN_STEPS, TurnEnumerator, elimination_in,
-    goal_in, goal_threat,
+    Bitboard, History, Kind, Outcome, Position, Reason, Side, StepState, Steps, TURN_STEPS,
+    TurnEnumerator, elimination_in, goal_in, immobilization_in,
 };
-use boards::{from_game, near_goal};
+use boards::{from_game, near_goal, near_immobilization};
 use engine::config::SearchMode;
 use engine::search::{Evaluations, Evaluator, Search, SearchOptions, Uniform, run_search};
 use exact::{MODES, Purpose, decide_unaided, history_of, options};
@@ -29,11 +29,13 @@ fn is_goal_of(side: Side, end: &Position) -> bool {
     !(end.board().pieces(side, Kind::Rabbit) & Bitboard::goal(side)).is_empty()
 }
 
-/// Whether a turn that ends here loses: at once, or by the enemy's goal, or the capture of the last rabbits, in its next turn.
+/// Whether a turn that ends here loses: at once, or by the enemy's next turn.
 fn loses(end: &Position) -> bool {
     match end.outcome_on_board() {
         Some(outcome) => outcome.winner == end.side(),
-        None => has_goal(end) || elimination_in(&StepState::new(end), TURN_STEPS).is_some(),
+        None => [goal_in, elimination_in, immobilization_in]
+            .iter()
+            .any(|win| win(&StepState::new(end), TURN_STEPS).is_some()),
     }
 }
 
@@ -81,6 +83,35 @@ fn one_visit_finds_every_goal_of_random_positions() {
 }
 
 #[test]
+fn one_visit_finds_every_immobilization() {
+    let mut rng = ChaCha8Rng::seed_from_u64(23);
+    let immobilizes = |position: &Position| {
+        let state = StepState::new(position);
+        let common = goal_in(&state, TURN_STEPS).or_else(|| elimination_in(&state, TURN_STEPS));
+        common.is_none() && immobilization_in(&state, TURN_STEPS).is_some()
+    };
+    let near = std::iter::repeat_with(|| near_immobilization(&mut rng));
+    let positions: Vec<Position> = near
+        .filter(|position| position.outcome(&history_of(position)).is_none())
+        .filter(immobilizes)
+        .take(500)
+        .collect();
+    for mode in MODES {
+        positions.par_iter().for_each(|position| {
+            let options = options(mode, Purpose::Strongest, 1);
+            let (decision, end) = decide_unaided(position, &history_of(position), options);
+            let expected = Outcome {
+                winner: position.side(),
+                reason: Reason::Immobilization,
+            };
+            assert_eq!(end.outcome(&history_of(&end)), Some(expected), "{position}");
+            assert_eq!(decision.evaluations, 0);
+            assert_eq!(decision.proven_winner, Some(position.side()));
+        });
+    }
+}
+
+#[test]
 fn without_the_solver_goals_are_found_by_searching_alone() {
     let mut rng = ChaCha8Rng::seed_from_u64(22);
     let near = std::iter::repeat_with(|| near_goal(&mut rng));
@@ -114,7 +145,10 @@ fn without_the_solver_goals_are_found_by_searching_alone() {
     }
 }
 
-/// A position whose mover has no goal but can avoid the enemy's, by fewer than half of its turns.
+/// A solver of wins within a number of steps.
+type Win = fn(&StepState, u8) -> Option<Steps>;
+
+/// A position whose mover has no goal but can avoid the enemy's win, by fewer than half of its turns.
 #[derive(Debug, Clone)]
 struct Threat {
     position: Position,
@@ -125,19 +159,20 @@ struct Threat {
 }
 
 impl Threat {
-    /// The threat in a position, if the game continues there and it has one of such a kind.
-    fn of(position: &Position, enumerator: &mut TurnEnumerator) -> Option<Self> {
-        let over = position.outcome(&history_of(position)).is_some();
-        if over || has_goal(position) || goal_threat(position).is_none() {
+    /// The threat that a win of the enemy's is if its enemy has to move, where the game continues then.
+    fn of(enemys: &Position, win: Win, enumerator: &mut TurnEnumerator) -> Option<Self> {
+        let position = Position::in_play(*enemys.board(), enemys.side().opponent());
+        let over = position.outcome(&history_of(&position)).is_some();
+        if over || has_goal(&position) || win(&StepState::new(enemys), TURN_STEPS).is_none() {
             return None;
         }
-        let turns = enumerator.enumerate(position, &History::default());
+        let turns = enumerator.enumerate(&position, &History::default());
         if turns.len() > 40_000 {
             return None;
         }
         let avoiding = turns.iter().filter(|(end, _)| !loses(end)).count();
         (avoiding > 0 && 2 * avoiding < turns.len()).then_some(Self {
-            position: *position,
+            position,
             turns: turns.len(),
             avoiding,
         })
@@ -163,12 +198,11 @@ fn threats() -> Vec<Threat> {
             .into_par_iter()
             .map_init(TurnEnumerator::new, |enumerator, seed| {
                 let mut rng = ChaCha8Rng::seed_from_u64(seed);
-                let position = match seed % 2 {
+                let enemys = match seed % 2 {
                     0 => near_goal(&mut rng),
                     _ => from_game(&mut rng),
                 };
-                let enemys = Position::in_play(*position.board(), position.side().opponent());
-                Threat::of(&enemys, enumerator)
+                Threat::of(&enemys, goal_in, enumerator)
             })
             .collect();
         for threat in found.into_iter().flatten() {
@@ -184,7 +218,7 @@ fn threats() -> Vec<Threat> {
     threats
 }
 
-/// Where the search, in either colour, lets the enemy reach its goal.
+/// Where the search, in either colour, lets the enemy win in its next turn.
 fn faults(threats: &[Threat], mode: SearchMode, visits: u32, checks: Option<u32>) -> Vec<String> {
     let of_threat = |threat: &Threat| {
         let colours = [threat.position, threat.position.swap_colours()];
@@ -225,6 +259,24 @@ fn avoidable_goals_are_avoided() {
                 faults.join("\n")
             );
         }
+    }
+}
+
+#[test]
+fn avoidable_immobilizations_are_avoided() {
+    let mut rng = ChaCha8Rng::seed_from_u64(24);
+    let mut enumerator = TurnEnumerator::new();
+    let threats: Vec<Threat> = std::iter::repeat_with(|| near_immobilization(&mut rng))
+        .filter_map(|enemys| Threat::of(&enemys, immobilization_in, &mut enumerator))
+        .take(THREATS)
+        .collect();
+    for mode in MODES {
+        for visits in [1, 64] {
+            let faults = faults(&threats, mode, visits, None);
+            assert!(faults.is_empty(), "{visits} visits:\n{}", faults.join("\n"));
+        }
+        let faults = faults(&threats, mode, 1, Some(0));
+        assert!(!faults.is_empty(), "{mode:?}: no alternative is tried");
     }
 }
 

@@ -198,9 +198,9 @@ fn generated_games_are_pinned() {
     ]
     .map(|(network, mode)| generated(network, mode));
     let expected = [
-        "e7b2bebbd391883a79c6d76aa978ffa9d06e90cb01f698d6d8a21125e08f85c1",
-        "d981a2a131d11565c1398fe366991327947ad1a257dda7acab542f9b2bba3322",
-        "bf659ea1c86bf93d0a937c5bf9f881b44741b15847e6fef779355f2d1f846353",
+        "ea36bcaec8150dc281fec20c7e3324230f8a0fdc3d6b87c9060556aaaaca1c7a",
+        "6795a75dc99cce030318e68f274cfb28c60ea3ca48d10b0e1a7c59fc937cfca0",
+        "c162f670a6fc81c1188495475dd3f781cae87a0d7c5d824348e85e3e80e53158",
         "e092d91b09467f915726d54bab737b8bc53618af357ee5e5d0d2c959446135e4",
     ];
     assert_eq!(found, expected);
@@ -256,7 +256,7 @@ fn matches_are_the_ones_that_they_were() {
     let found = ["puct", "gumbel"].map(|mode| matched("material", "uniform", mode));
     let expected = [
         "cbcf9c76237cf1aba53b49e6495da85cfd35636f7bcc44dcaa66ced70d42c53a",
-        "40afa60ea4a58e3afa84d7b116d29203c4da8eb8cf1c5837656776df8139720d",
+        "ccc2f93cf823f70c83f27a62f494aad5d531a3efa3b66d158db39288eb2d7254",
     ];
     assert_eq!(found, expected);
 }

@@ -3,7 +3,10 @@
 use super::state::SearchState;
 use super::targets::{StateTarget, surprise};
 use super::tree::{NodeId, NodeKind, Tree, advantage_of, win_probability, winning_turn};
-use arimaa::rules::{Action, History, Phase, SETUP_ORDER, Side, StepState, TURN_STEPS, Turn};
+use arimaa::rules::{
+    Action, History, Phase, SETUP_ORDER, Side, StepState, TURN_STEPS, Turn, elimination_in,
+    goal_in, immobilization_in,
+};
 use arrayvec::ArrayVec;
 use rand::Rng;
 use rand::seq::IteratorRandom;
@@ -53,12 +56,13 @@ pub(super) struct Choice {
 
 /// The turn that wins at once, if there is one.
 pub(super) fn winning_choice(state: &SearchState, history: &History) -> Option<Choice> {
-    let root = state.tree.node(state.root);
-    if root.kind != NodeKind::Terminal {
+    let is_terminal = state.tree.node(state.root).kind == NodeKind::Terminal;
+    let value = state.tree.node_value(state.root);
+    let wins_at_once = value.proof.wins(state.side()) && value.turns_to_end == 1;
+    if !(is_terminal || state.options.goal_solver && wins_at_once) {
         return None;
     }
-    let start = StepState::new(&state.position);
-    let (steps, _) = winning_turn(&start)?;
+    let steps = winning_turn(&StepState::new(&state.position))?;
     let mut actions: TurnActions = steps.iter().map(|&step| Action::Step(step)).collect();
     if steps.len() < usize::from(TURN_STEPS) {
         actions.push(Action::End);
@@ -156,13 +160,17 @@ pub(super) fn proven_targets(
     targets
 }
 
-/// The actions that begin a shortest goal within the turn, or a shortest elimination where there is no goal. None where there is
-/// neither, or where the turn may end with it.
+/// The actions that begin a shortest goal within the turn, else a shortest elimination, else a shortest immobilization. None where
+/// there is none, or where the turn may end with it.
 fn winning_actions(state: &StepState, history: &History) -> Vec<Action> {
-    let steps_to_win = |state: &StepState| winning_turn(state).map(|(steps, _)| steps.len());
-    let Some(steps @ 1..) = steps_to_win(state) else {
+    let wins = [goal_in, elimination_in, immobilization_in];
+    let found = wins
+        .into_iter()
+        .find_map(|win| Some((win, win(state, TURN_STEPS)?.len())));
+    let Some((win, steps @ 1..)) = found else {
         return Vec::new();
     };
+    let steps_to_win = |state: &StepState| win(state, TURN_STEPS).map(|steps| steps.len());
     let legal = state.legal_actions(history).in_index_order(state.side());
     let moves = legal.filter(|action| *action != Action::End);
     moves

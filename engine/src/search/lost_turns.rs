@@ -1,7 +1,7 @@
 //! Alternative turn in place of one that lets the enemy win.
 //!
-//! The search sees few of a position's turns. Where all that it saw are lost, it tries all others with the solvers of goals and
-//! eliminations before it accepts a lost one. Where the search has to end, it tries no more than [`LAST_LOOK`].
+//! The search sees few of a position's turns. Where all that it saw are lost, it tries all others with the solvers of goals,
+//! eliminations and immobilizations before it accepts a lost one. Where the search has to end, it tries no more than [`LAST_LOOK`].
 
 use super::decision::{TurnActions, actions_of};
 use super::flow::{Arrival, Flow};
@@ -43,7 +43,8 @@ const UNKNOWN_STEP: f64 = -3.2;
 /// The likeliest turn that is not known to be lost.
 pub(super) fn find_alternative(search: &mut SearchState, history: &History) -> Alternative {
     let (turns, tried_all) = other_turns(search, history);
-    match greatest(turns.iter(), |turn| turn.log_prior) {
+    let holds = |turn: &&OtherTurn| !search.tree.allows_immobilization(&turn.end);
+    match turns.iter().find(holds) {
         Some(turn) => Alternative::Found(turn.actions.clone()),
         None if tried_all => {
             search.tree.prove_lost(search.root);
@@ -53,7 +54,8 @@ pub(super) fn find_alternative(search: &mut SearchState, history: &History) -> A
     }
 }
 
-/// All turns that are not known to be lost, within the number that is to be tried; and whether that was all of them.
+/// All turns that are not known to be lost, the likeliest first, within the number that is to be tried; and whether that was all of
+/// them. Whether they allow an immobilization is not looked at.
 pub(super) fn other_turns(search: &SearchState, history: &History) -> (Vec<OtherTurn>, bool) {
     other_turns_within(search, history, LAST_LOOK)
 }
@@ -120,6 +122,7 @@ fn other_turns_within(
             end,
         });
     }
+    found.sort_by(|one, other| other.log_prior.total_cmp(&one.log_prior));
     (found, tried_all)
 }
 

@@ -87,12 +87,14 @@ impl SearchState {
             state = state_after(&state, action);
         }
         let Some(end) = self.tree.find(&state) else {
-            return self
-                .tree
-                .decided(&state)
-                .is_some_and(|(winner, _)| winner != self.side());
+            let decided = self.tree.decided(&state);
+            return decided.map_or_else(
+                || self.tree.allows_immobilization(&state),
+                |(winner, _)| winner != self.side(),
+            );
         };
         self.tree.check_goal(end);
+        self.tree.check_immobilization(end);
         for node in self.nodes_along(actions).into_iter().rev() {
             self.tree.update(node);
         }

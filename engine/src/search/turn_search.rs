@@ -142,6 +142,8 @@ impl Search {
         state.options = options;
         state.position = *position;
         state.root = state.tree.intern(&StepState::new(position));
+        state.tree.check_goal(state.root);
+        state.tree.check_immobilization(state.root);
         state.root_priors.clear(state.root);
         state.spent = Spent::nothing();
         state.spent.is_stopped =

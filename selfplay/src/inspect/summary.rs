@@ -102,7 +102,7 @@ pub(super) struct Endings {
 #[derive(Debug, Default, Clone, Copy, Serialize)]
 pub(super) struct AvoidableLosses {
     pub(super) games: u64,
-    /// Those of them that ended by immobilization, which searches do not look for.
+    /// Those of them that ended by immobilization.
     pub(super) by_immobilization: u64,
     /// Games that were won on the board, the loser's last turn being searched.
     pub(super) of: u64,

@@ -85,7 +85,7 @@ fn most_visited(search: &SearchState, position: &Position, node: NodeId) -> Opti
 /// The turn that wins at once, if there is one: nothing had to be searched for it.
 fn winning(position: &Position) -> Option<Onward> {
     let start = StepState::new(position);
-    let (steps, _) = winning_turn(&start)?;
+    let steps = winning_turn(&start)?;
     let after = steps
         .iter()
         .fold(start, |state, &step| state.after_step(step));

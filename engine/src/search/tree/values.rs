@@ -3,7 +3,9 @@
 use super::Tree;
 use super::edge::NodeId;
 use super::node::{NodeKind, advantage_of};
-use arimaa::rules::{Outcome, Reason, Side, StepState, Steps, TURN_STEPS, elimination_in, goal_in};
+use arimaa::rules::{
+    Outcome, Side, StepState, Steps, TURN_STEPS, elimination_in, goal_in, immobilization_in,
+};
 
 impl Tree {
     /// The game is over at a node, or will be in this turn.
@@ -34,6 +36,23 @@ impl Tree {
         }
     }
 
+    /// Looks for a win by immobilization at a node that starts a turn. It is too rare, and takes too long, to be looked for at each.
+    pub(in crate::search) fn check_immobilization(&mut self, id: NodeId) {
+        if self.node_value(id).proof.is_some() || !self.allows_immobilization(&self.state(id)) {
+            return;
+        }
+        let winner = self.side(id);
+        match self.node(id).kind {
+            NodeKind::Unexpanded => self.make_terminal(id, winner, 1),
+            _ => self.prove(id, winner, 1),
+        }
+    }
+
+    /// Whether the side to move at the start of a turn can win by immobilization, if that is looked for.
+    pub(in crate::search) fn allows_immobilization(&self, state: &StepState) -> bool {
+        self.solves && immobilization_in(state, TURN_STEPS).is_some()
+    }
+
     /// Recomputes a node from its edges. Its own evaluation counts as one visit, each edge's visits carry its child's present value
     /// (Monte-Carlo graph search: Czech, Korus and Kersting 2021; in this form in KataGo's `GraphSearch.md`). Edges that are proven
     /// lost for the mover count no longer, as it will not take them. With an edge that is proven won the node is won, and lost if
@@ -41,7 +60,10 @@ impl Tree {
     pub(in crate::search) fn update(&mut self, id: NodeId) {
         let node = self.node(id);
         let node_value = self.node_value(id);
-        if node.kind != NodeKind::Expanded || node_value.proof.is_some() {
+        if node.kind != NodeKind::Expanded {
+            return;
+        }
+        if node_value.proof.is_some() {
             let visits = 1 + self.edge_visits(id);
             self.node_mut(id).visits = visits;
             return;
@@ -109,7 +131,7 @@ impl Tree {
 /// The winner at the start of a turn, or within the turn; and in how many turns: 0 or 1.
 pub(in crate::search) fn decided(state: &StepState) -> Option<(Side, u16)> {
     state.turn_start()?;
-    won(state).or_else(|| winning_turn(state).map(|_| (state.side(), 1)))
+    won(state).or_else(|| common_win(state).map(|_| (state.side(), 1)))
 }
 
 /// The winner at the start of a turn, 0 turns ago.
@@ -118,11 +140,14 @@ fn won(state: &StepState) -> Option<(Side, u16)> {
     Some((winner, 0))
 }
 
+/// Steps that win the game within the turn: by goal, by taking the last rabbits, or by immobilization.
+pub(in crate::search) fn winning_turn(state: &StepState) -> Option<Steps> {
+    common_win(state).or_else(|| immobilization_in(state, TURN_STEPS))
+}
+
 /// Steps that win the game within the turn, by goal or by taking the last rabbits.
-pub(in crate::search) fn winning_turn(state: &StepState) -> Option<(Steps, Reason)> {
-    goal_in(state, TURN_STEPS)
-        .map(|steps| (steps, Reason::Goal))
-        .or_else(|| elimination_in(state, TURN_STEPS).map(|steps| (steps, Reason::Elimination)))
+fn common_win(state: &StepState) -> Option<Steps> {
+    goal_in(state, TURN_STEPS).or_else(|| elimination_in(state, TURN_STEPS))
 }
 
 /// The item of the greatest value; among equal ones the first.

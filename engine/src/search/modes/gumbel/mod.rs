@@ -131,8 +131,9 @@ impl GumbelTurn {
         }
     }
 
-    fn add(&mut self, slot: SlotId, search: &SearchState) {
+    fn add(&mut self, slot: SlotId, search: &mut SearchState) {
         let (end, log_prior, rank) = self.beam.ranked(slot, search);
+        search.tree.check_immobilization(end);
         self.candidates.push(Candidate {
             slot: Some(slot),
             ..Candidate::new(end, log_prior, rank)

@@ -107,19 +107,22 @@ impl GumbelTurn {
 
     /// Makes candidates of the likeliest turns that are not known to be lost.
     fn add_others(&mut self, search: &mut SearchState, history: &History) {
-        let (mut others, tried_all) = other_turns(search, history);
-        if others.is_empty() && tried_all {
-            search.tree.prove_lost(search.root);
-        }
-        let count = others.len();
-        let compared = self.candidates.len();
-        others.sort_by(|one, other| other.log_prior.total_cmp(&one.log_prior));
+        let (others, tried_all) = other_turns(search, history);
+        let most = self.candidates.len() + self.sizes.candidates as usize;
+        let (mut are_all, mut has_others) = (tried_all, false);
         for OtherTurn {
             actions,
             end,
             log_prior,
-        } in others.into_iter().take(self.sizes.candidates as usize)
+        } in others
         {
+            if search.tree.allows_immobilization(&end) {
+                continue;
+            }
+            if self.candidates.len() >= most {
+                are_all = false;
+                break;
+            }
             // The first is a way out, whatever the memory.
             let room = search.tree.intern_if_room(&end);
             let Some(end) = room.or_else(|| {
@@ -128,14 +131,19 @@ impl GumbelTurn {
                     .is_none()
                     .then(|| search.tree.intern(&end))
             }) else {
+                are_all = false;
                 break;
             };
+            has_others = true;
             self.candidates.push(Candidate {
                 actions: Some(actions),
                 ..Candidate::new(end, log_prior, log_prior)
             });
         }
-        self.rest_is_lost = tried_all && self.candidates.len() - compared == count;
+        if are_all && !has_others {
+            search.tree.prove_lost(search.root);
+        }
+        self.rest_is_lost = are_all;
         self.compare_again();
     }
 }
