@@ -178,7 +178,7 @@ impl Threat {
         })
     }
 
-    /// Whether the enemy's goal is avoided by less than a 50th of the turns.
+    /// Whether the enemy's win is avoided by less than a 50th of the turns.
     fn is_narrow(&self) -> bool {
         50 * self.avoiding < self.turns
     }

@@ -12,7 +12,7 @@ pub struct SearchConfig {
     /// How turns are found.
     pub mode: AutoOr<SearchMode>,
     /// Whether goals and eliminations within a turn are searched at the start of each, and immobilizations at the root and behind
-    /// the chosen turn.
+    /// the turns that the choice is among.
     pub goal_solver: bool,
     /// Whether the tree below the played turn is kept for the next turn.
     pub reuse_tree: bool,

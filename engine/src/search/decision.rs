@@ -56,10 +56,9 @@ pub(super) struct Choice {
 
 /// The turn that wins at once, if there is one.
 pub(super) fn winning_choice(state: &SearchState, history: &History) -> Option<Choice> {
-    let is_terminal = state.tree.node(state.root).kind == NodeKind::Terminal;
     let value = state.tree.node_value(state.root);
     let wins_at_once = value.proof.wins(state.side()) && value.turns_to_end == 1;
-    if !(is_terminal || state.options.goal_solver && wins_at_once) {
+    if !(state.options.goal_solver && wins_at_once) {
         return None;
     }
     let steps = winning_turn(&StepState::new(&state.position))?;

@@ -17,6 +17,10 @@ use rand::Rng;
 /// position (17,000 on average), in some 20 milliseconds.
 const LAST_LOOK: usize = 30_000;
 
+/// Behind how many of them immobilizations are still looked for then, in about as much time at most. Nearly always the first one
+/// allows none.
+const LAST_CHECKS: usize = 2_000;
+
 /// What the look at all other turns has found.
 #[derive(Debug, Clone)]
 pub(super) enum Alternative {
@@ -42,11 +46,10 @@ const UNKNOWN_STEP: f64 = -3.2;
 
 /// The likeliest turn that is not known to be lost.
 pub(super) fn find_alternative(search: &mut SearchState, history: &History) -> Alternative {
-    let (turns, tried_all) = other_turns(search, history);
-    let holds = |turn: &&OtherTurn| !search.tree.allows_immobilization(&turn.end);
-    match turns.iter().find(holds) {
-        Some(turn) => Alternative::Found(turn.actions.clone()),
-        None if tried_all => {
+    let (turns, rest_is_lost) = other_turns(search, history, 1);
+    match turns.into_iter().next() {
+        Some(turn) => Alternative::Found(turn.actions),
+        None if rest_is_lost => {
             search.tree.prove_lost(search.root);
             Alternative::AllLost
         }
@@ -54,13 +57,31 @@ pub(super) fn find_alternative(search: &mut SearchState, history: &History) -> A
     }
 }
 
-/// All turns that are not known to be lost, the likeliest first, within the number that is to be tried; and whether that was all of
-/// them. Whether they allow an immobilization is not looked at.
-pub(super) fn other_turns(search: &SearchState, history: &History) -> (Vec<OtherTurn>, bool) {
-    other_turns_within(search, history, LAST_LOOK)
+/// The likeliest turns that are not lost within the enemy's next turn, `most` of them; and whether all others are lost.
+pub(super) fn other_turns(
+    search: &SearchState,
+    history: &History,
+    most: usize,
+) -> (Vec<OtherTurn>, bool) {
+    let (turns, tried_all) = other_turns_within(search, history, LAST_LOOK);
+    let mut holding = Vec::new();
+    for (tried, turn) in turns.into_iter().enumerate() {
+        if tried >= LAST_CHECKS && search.has_to_end() {
+            return (holding, false);
+        }
+        if search.tree.allows_immobilization(&turn.end) {
+            continue;
+        }
+        if holding.len() == most {
+            return (holding, false);
+        }
+        holding.push(turn);
+    }
+    (holding, tried_all)
 }
 
-/// The same, where `last_look` turns are tried at most once the search has to end.
+/// All turns that are not known to be lost, the likeliest first, within the number that is to be tried; and whether that was all of
+/// them. Once the search has to end, `last_look` turns are tried at most. Whether a turn allows an immobilization is not looked at.
 fn other_turns_within(
     search: &SearchState,
     history: &History,

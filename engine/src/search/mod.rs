@@ -15,8 +15,9 @@
 //! - **Proofs.** At the start of every turn goals and eliminations within it are looked for
 //!   ([`goal_in`](arimaa::rules::goal_in), [`elimination_in`](arimaa::rules::elimination_in)); they need no evaluation, and wins and
 //!   losses travel up. Immobilizations ([`immobilization_in`](arimaa::rules::immobilization_in)) are looked for at the root, and
-//!   behind the turns that the choice is among: their solver takes longer, and they are rare. A position that is won or lost for certain is decided at once. A turn that lets the enemy win at once is
-//!   chosen only if every legal turn does: before it is, the others are enumerated.
+//!   behind the turns that the choice is among: their solver takes longer, and they are rare. A position that is won or lost for
+//!   certain is decided at once. A turn that lets the enemy win at once is chosen only if every legal turn does: before it is, the
+//!   others are enumerated.
 //! - **Targets** for training hold, at each state of the turn, what the search found better than the priors: the improved policy of
 //!   completed values, or the shares of the visits. Where a win is proven, they are the steps to it.
 //! - **Repetition** holds along each path: a turn that would make a third occurrence is no option there.

@@ -44,8 +44,9 @@ pub struct SearchOptions {
     pub policy_target: PolicyTargetKind,
     /// The improved policy target is `prior · exp(target_value_scale · q)`, normalised; `q` is a win probability.
     pub target_value_scale: f32,
-    /// Whether goals and eliminations within a turn are looked for wherever one starts, and immobilizations at the root and behind
-    /// the chosen turn. Off, the search finds them as it finds all else, and no turn is tried for letting the enemy win.
+    /// Whether goals and eliminations within a turn are looked for wherever one starts, and immobilizations at the root and
+    /// behind the turns that the choice is among. Off, the search finds them as it finds all else, and no turn is tried for letting
+    /// the enemy win.
     pub goal_solver: bool,
     /// How many distinct turns are tried with the goal solver before a turn that lets the opponent win at once is accepted; all
     /// where there is no limit.

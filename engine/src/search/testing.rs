@@ -110,8 +110,8 @@ pub(super) fn history_of(position: &Position) -> History {
     Game::from_position(*position).history().clone()
 }
 
-/// A random position of a few pieces with at most so many distinct turns, which no side wins at once; each side has a rabbit in its
-/// own half.
+/// A random position of a few pieces with at most so many distinct turns, in which the mover has neither goal nor elimination. Each
+/// side has a rabbit in its own half.
 pub(super) fn few_turns(most: usize, rng: &mut ChaCha8Rng) -> Position {
     loop {
         let mut board = Board::EMPTY;

@@ -183,7 +183,6 @@ impl Search {
             batch,
             ..
         } = self;
-        state.tree.check_goal(state.root);
         if let Some(choice) = winning_choice(state, history) {
             return Some(choice);
         }

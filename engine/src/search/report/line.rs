@@ -63,7 +63,7 @@ fn onward(search: &SearchState, position: &Position, node: Option<NodeId>) -> Op
         return None;
     }
     match node.filter(|&node| search.tree.node(node).kind == NodeKind::Expanded) {
-        Some(node) => most_visited(search, position, node),
+        Some(node) => most_visited(search, position, node).or_else(|| winning(position)),
         None => winning(position),
     }
 }

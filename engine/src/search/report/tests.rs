@@ -108,10 +108,15 @@ fn close(one: f64, other: f64) -> bool {
 }
 
 #[test]
-fn a_goal_is_a_proof_without_visits() {
-    let gold = position(Side::Gold, &["Rd6", "Ra1", "rh2", "ce5"]);
+fn a_win_within_the_turn_is_a_proof_without_visits() {
+    let goal = position(Side::Gold, &["Rd6", "Ra1", "rh2", "ce5"]);
+    // Two rabbits can be shut in.
+    let immobilization = position(Side::Gold, &["ra8", "rb8", "Hc8", "Ra6", "Rb6", "Rh1"]);
     for mode in MODES {
-        for position in [gold, gold.swap_colours()] {
+        for position in [goal, immobilization]
+            .map(|gold| [gold, gold.swap_colours()])
+            .concat()
+        {
             let report = searched(&mut Uniform, &position, mode, 64).report(3);
             let winner = position.side();
             let proven = Some(Proven { winner, turns: 1 });
@@ -123,7 +128,8 @@ fn a_goal_is_a_proof_without_visits() {
             assert!(turn.is_chosen && turn.visits == 0.0);
             assert_eq!((turn.proven, turn.value), (proven, Some(1.0)));
             let end = replayed(&position, &report.line);
-            assert_eq!(end.outcome_on_board().map(|end| end.winner), Some(winner));
+            let outcome = end.outcome(&History::default());
+            assert_eq!(outcome.map(|end| end.winner), Some(winner));
             let text = report.to_string();
             assert!(text.contains(&format!("proven: {winner} wins in 1 turn\n")));
             assert!(text.contains("  win in 1  "), "{text}");

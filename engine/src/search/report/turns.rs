@@ -8,7 +8,7 @@ use super::super::modes::puct::PuctTurn;
 use super::super::state::SearchState;
 use super::super::tree::{NodeId, NodeKind, Tree, advantage_of, win_probability};
 use arimaa::notation::format_turn;
-use arimaa::rules::{Position, Side, StepState, Turn};
+use arimaa::rules::{History, Position, Side, StepState, Turn};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Ordering;
@@ -259,12 +259,16 @@ impl KnownTurn {
     }
 }
 
-/// The winner by a turn with this end, as far as the tree or the solvers of goals and eliminations know.
+/// The winner by a turn with this end, as far as the rules, the tree or the solvers of goals and eliminations know.
 fn proven(search: &SearchState, end: &Position, node: Option<NodeId>) -> Option<Proven> {
     let known = node.filter(|&node| search.tree.node(node).kind != NodeKind::Unexpanded);
     let (winner, turns) = match known.map(|node| search.tree.node_value(node)) {
         Some(node_value) => (node_value.proof.winner()?, node_value.turns_to_end),
-        None => search.tree.decided(&StepState::new(end))?,
+        None => {
+            let over = end.outcome(&History::default());
+            let winner = over.map(|outcome| (outcome.winner, 0));
+            winner.or_else(|| search.tree.decided(&StepState::new(end)))?
+        }
     };
     Some(Proven {
         winner,

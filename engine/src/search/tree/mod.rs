@@ -37,7 +37,7 @@ pub(super) struct Tree {
     unexpanded: usize,
     /// Whether equal states share a node. Off, every path to a state has its own.
     merges: bool,
-    /// Whether goals and eliminations are looked for at the starts of turns.
+    /// Whether wins within the turn are looked for at the starts of turns.
     solves: bool,
     /// The most bytes that the arrays may take.
     most_bytes: usize,
@@ -238,8 +238,8 @@ impl Tree {
         node.visits = node.visits.saturating_sub(1);
     }
 
-    /// Prepares an unexpanded node for its evaluation. Where the game is over, or the side to move wins within this turn, or has no legal action, its value is
-    /// final; everything else needs an evaluation.
+    /// Prepares an unexpanded node for its evaluation. Its value is final where the game is over, or the side to move has a goal or an
+    /// elimination within this turn, or no legal action; everything else needs an evaluation.
     ///
     /// Goals and eliminations are looked for at the starts of turns alone: a state inside a turn has none where its start had
     /// none, and no simulation continues from a start that has.

@@ -38,13 +38,15 @@ impl Tree {
 
     /// Looks for a win by immobilization at a node that starts a turn. It is too rare, and takes too long, to be looked for at each.
     pub(in crate::search) fn check_immobilization(&mut self, id: NodeId) {
-        if self.node_value(id).proof.is_some() || !self.allows_immobilization(&self.state(id)) {
+        let kind = self.node(id).kind;
+        if kind == NodeKind::Terminal || !self.allows_immobilization(&self.state(id)) {
             return;
         }
         let winner = self.side(id);
-        match self.node(id).kind {
-            NodeKind::Unexpanded => self.make_terminal(id, winner, 1),
-            _ => self.prove(id, winner, 1),
+        if kind == NodeKind::Unexpanded {
+            self.make_terminal(id, winner, 1);
+        } else {
+            self.prove(id, winner, 1);
         }
     }
 
@@ -128,7 +130,7 @@ impl Tree {
     }
 }
 
-/// The winner at the start of a turn, or within the turn; and in how many turns: 0 or 1.
+/// The winner at the start of a turn, or within the turn by goal or by taking the last rabbits; and in how many turns: 0 or 1.
 pub(in crate::search) fn decided(state: &StepState) -> Option<(Side, u16)> {
     state.turn_start()?;
     won(state).or_else(|| common_win(state).map(|_| (state.side(), 1)))

@@ -107,22 +107,17 @@ impl GumbelTurn {
 
     /// Makes candidates of the likeliest turns that are not known to be lost.
     fn add_others(&mut self, search: &mut SearchState, history: &History) {
-        let (others, tried_all) = other_turns(search, history);
-        let most = self.candidates.len() + self.sizes.candidates as usize;
-        let (mut are_all, mut has_others) = (tried_all, false);
+        let (others, mut rest_is_lost) =
+            other_turns(search, history, self.sizes.candidates as usize);
+        if others.is_empty() && rest_is_lost {
+            search.tree.prove_lost(search.root);
+        }
         for OtherTurn {
             actions,
             end,
             log_prior,
         } in others
         {
-            if search.tree.allows_immobilization(&end) {
-                continue;
-            }
-            if self.candidates.len() >= most {
-                are_all = false;
-                break;
-            }
             // The first is a way out, whatever the memory.
             let room = search.tree.intern_if_room(&end);
             let Some(end) = room.or_else(|| {
@@ -131,19 +126,15 @@ impl GumbelTurn {
                     .is_none()
                     .then(|| search.tree.intern(&end))
             }) else {
-                are_all = false;
+                rest_is_lost = false;
                 break;
             };
-            has_others = true;
             self.candidates.push(Candidate {
                 actions: Some(actions),
                 ..Candidate::new(end, log_prior, log_prior)
             });
         }
-        if are_all && !has_others {
-            search.tree.prove_lost(search.root);
-        }
-        self.rest_is_lost = are_all;
+        self.rest_is_lost = rest_is_lost;
         self.compare_again();
     }
 }
