@@ -7,7 +7,7 @@ mod exact;
 use arimaa::perft::PositionLine;
 use arimaa::rules::{
     Bitboard, History, Kind, Outcome, Position, Reason, Side, StepState, Steps, TURN_STEPS,
-    TurnEnumerator, elimination_in, goal_in, immobilization_in,
+    TurnEnumerator, elimination_in, goal_in, immobilization_in, win_in,
 };
 use boards::{from_game, near_goal, near_immobilization};
 use engine::config::SearchMode;
@@ -33,9 +33,7 @@ fn is_goal_of(side: Side, end: &Position) -> bool {
 fn loses(end: &Position) -> bool {
     match end.outcome_on_board() {
         Some(outcome) => outcome.winner == end.side(),
-        None => [goal_in, elimination_in, immobilization_in]
-            .iter()
-            .any(|win| win(&StepState::new(end), TURN_STEPS).is_some()),
+        None => win_in(&StepState::new(end), TURN_STEPS).is_some(),
     }
 }
 

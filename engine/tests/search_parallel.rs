@@ -5,10 +5,7 @@
 mod boards;
 mod exact;
 
-use arimaa::rules::{
-    Game, History, Position, StepState, TURN_STEPS, TurnEnumerator, elimination_in, goal_in,
-    immobilization_in,
-};
+use arimaa::rules::{Game, History, Position, StepState, TURN_STEPS, TurnEnumerator, win_in};
 use boards::{from_game, near_goal, random_game};
 use engine::config::SearchMode;
 use engine::search::{
@@ -184,14 +181,8 @@ fn the_order_of_the_answers_decides_nothing() {
 fn loses(end: &Position) -> bool {
     match end.outcome_on_board() {
         Some(outcome) => outcome.winner == end.side(),
-        None => has_win(&StepState::new(end)),
+        None => win_in(&StepState::new(end), TURN_STEPS).is_some(),
     }
-}
-
-/// Whether the side to move can win in this turn.
-fn has_win(state: &StepState) -> bool {
-    let wins = [goal_in, elimination_in, immobilization_in];
-    wins.iter().any(|win| win(state, TURN_STEPS).is_some())
 }
 
 /// Wins are taken, and those of the enemy prevented where that can be done.
@@ -206,7 +197,7 @@ fn wins_are_found_and_prevented() {
             .map(|position| {
                 let history = history_of(position);
                 let state = StepState::new(position);
-                let has_win = has_win(&state);
+                let has_win = win_in(&state, TURN_STEPS).is_some();
                 let mut avoided = 0;
                 for leaves in [5, 64] {
                     let options = many(mode, Purpose::Strongest, 64, leaves);

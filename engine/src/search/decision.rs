@@ -2,10 +2,10 @@
 
 use super::state::SearchState;
 use super::targets::{StateTarget, surprise};
-use super::tree::{NodeId, NodeKind, Tree, advantage_of, win_probability, winning_turn};
+use super::tree::{NodeId, NodeKind, Tree, advantage_of, win_probability};
 use arimaa::rules::{
     Action, History, Phase, SETUP_ORDER, Side, StepState, TURN_STEPS, Turn, elimination_in,
-    goal_in, immobilization_in,
+    goal_in, immobilization_in, win_in,
 };
 use arrayvec::ArrayVec;
 use rand::Rng;
@@ -61,7 +61,7 @@ pub(super) fn winning_choice(state: &SearchState, history: &History) -> Option<C
     if !(state.options.goal_solver && wins_at_once) {
         return None;
     }
-    let steps = winning_turn(&StepState::new(&state.position))?;
+    let steps = win_in(&StepState::new(&state.position), TURN_STEPS)?;
     let mut actions: TurnActions = steps.iter().map(|&step| Action::Step(step)).collect();
     if steps.len() < usize::from(TURN_STEPS) {
         actions.push(Action::End);

@@ -1,9 +1,6 @@
 //! Losses that another last turn of the loser would have avoided.
 
-use arimaa::rules::{
-    History, Outcome, Position, StepState, TURN_STEPS, TurnEnumerator, elimination_in, goal_in,
-    immobilization_in,
-};
+use arimaa::rules::{History, Outcome, Position, StepState, TURN_STEPS, TurnEnumerator, win_in};
 
 /// Whether the loser's last turn allowed the end of the game, though after another legal turn the winner could not have won at once.
 /// False for the loser's setup.
@@ -30,9 +27,7 @@ fn loses_at_once(end: &Position, history: &History, outcome: Outcome) -> bool {
     if let Some(ended) = end.outcome(history) {
         return ended.winner == outcome.winner;
     }
-    let state = StepState::new(end);
-    let wins = [goal_in, elimination_in, immobilization_in];
-    wins.iter().any(|win| win(&state, TURN_STEPS).is_some())
+    win_in(&StepState::new(end), TURN_STEPS).is_some()
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ pub use board::Board;
 pub use faults::{Faults, NoFault};
 pub use game::{Game, TurnError};
 pub use goal::{
-    capture_threats, captures, elimination_in, goal_in, goal_threat, immobilization_in,
+    capture_threats, captures, elimination_in, goal_in, goal_threat, immobilization_in, win_in,
 };
 pub use history::{EmptyCount, History};
 pub use legal::StepError;

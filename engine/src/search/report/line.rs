@@ -3,10 +3,10 @@
 use super::super::decision::actions_of;
 use super::super::flow::Flow;
 use super::super::state::SearchState;
-use super::super::tree::{NodeId, NodeKind, greatest, winning_turn};
+use super::super::tree::{NodeId, NodeKind, greatest};
 use super::turns::{KnownTurn, KnownTurns};
 use arimaa::notation::format_turn;
-use arimaa::rules::{Position, Side, StepState, Turn};
+use arimaa::rules::{Position, Side, StepState, TURN_STEPS, Turn, win_in};
 use serde::Serialize;
 
 /// A turn of the principal variation.
@@ -85,7 +85,7 @@ fn most_visited(search: &SearchState, position: &Position, node: NodeId) -> Opti
 /// The turn that wins at once, if there is one: nothing had to be searched for it.
 fn winning(position: &Position) -> Option<Onward> {
     let start = StepState::new(position);
-    let steps = winning_turn(&start)?;
+    let steps = win_in(&start, TURN_STEPS)?;
     let after = steps
         .iter()
         .fold(start, |state, &step| state.after_step(step));

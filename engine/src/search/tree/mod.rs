@@ -16,7 +16,7 @@ pub(super) use edge::{Edge, Link, NodeId};
 pub(super) use node::{Node, NodeKind, NodeValue, Proof, advantage_of, win_probability};
 #[cfg(test)]
 pub(super) use values::decided;
-pub(super) use values::{greatest, winning_turn};
+pub(super) use values::greatest;
 
 use super::evaluator::{Evaluation, Query};
 use arimaa::rules::{Action, History, Position, Side, StepState};

@@ -142,11 +142,6 @@ fn won(state: &StepState) -> Option<(Side, u16)> {
     Some((winner, 0))
 }
 
-/// Steps that win the game within the turn: by goal, by taking the last rabbits, or by immobilization.
-pub(in crate::search) fn winning_turn(state: &StepState) -> Option<Steps> {
-    common_win(state).or_else(|| immobilization_in(state, TURN_STEPS))
-}
-
 /// Steps that win the game within the turn, by goal or by taking the last rabbits.
 fn common_win(state: &StepState) -> Option<Steps> {
     goal_in(state, TURN_STEPS).or_else(|| elimination_in(state, TURN_STEPS))

@@ -129,6 +129,24 @@ pub fn immobilization_in(state: &StepState, steps: u8) -> Option<Steps> {
         .then(|| shortest(state, steps, immobilization::within))?
 }
 
+/// Steps that win the game within the turn: those of [`goal_in`], else of [`elimination_in`], else of [`immobilization_in`].
+///
+/// ```
+/// use arimaa::rules::{StepState, goal_in, win_in};
+/// // No goal, but the horse pushes the last rabbit into the trap on c3.
+/// let position = arimaa::notation::parse_position("g [                                 H       r                     R]")?;
+/// let state = StepState::new(&position);
+/// assert_eq!(goal_in(&state, 4), None);
+/// let steps = win_in(&state, 4).ok_or("no win")?;
+/// assert_eq!(format!("{steps:?}"), "[b3e, b4s]");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn win_in(state: &StepState, steps: u8) -> Option<Steps> {
+    goal_in(state, steps)
+        .or_else(|| elimination_in(state, steps))
+        .or_else(|| immobilization_in(state, steps))
+}
+
 /// The enemy pieces that the side to move can capture within this turn, by the number of steps: element k holds the squares of those
 /// that a sequence of at most k steps captures, after which the turn may end. Steps beyond those left in the turn add nothing. A
 /// piece counts where it stands in this state, also if it is captured elsewhere. Nothing in a setup.
