@@ -129,7 +129,8 @@ pub fn immobilization_in(state: &StepState, steps: u8) -> Option<Steps> {
         .then(|| shortest(state, steps, immobilization::within))?
 }
 
-/// Steps that win the game within the turn: those of [`goal_in`], else of [`elimination_in`], else of [`immobilization_in`].
+/// Steps that win the game within the turn, at most `steps` and no more than are left: those of [`goal_in`], else of
+/// [`elimination_in`], else of [`immobilization_in`], each a shortest of its kind. `None` where none of the three finds a win.
 ///
 /// ```
 /// use arimaa::rules::{StepState, goal_in, win_in};
