@@ -64,9 +64,21 @@ pub(super) fn other_turns(
     most: usize,
 ) -> (Vec<OtherTurn>, bool) {
     let (turns, tried_all) = other_turns_within(search, history, LAST_LOOK);
+    let (holding, checked_all) = holding_turns(search, turns, most, LAST_CHECKS);
+    (holding, tried_all && checked_all)
+}
+
+/// The first of these turns behind which the enemy can't immobilize, `most` of them; and whether all were looked at. Once the search
+/// has to end, `last_checks` turns are looked at at most.
+fn holding_turns(
+    search: &SearchState,
+    turns: Vec<OtherTurn>,
+    most: usize,
+    last_checks: usize,
+) -> (Vec<OtherTurn>, bool) {
     let mut holding = Vec::new();
     for (tried, turn) in turns.into_iter().enumerate() {
-        if tried >= LAST_CHECKS && search.has_to_end() {
+        if tried >= last_checks && search.has_to_end() {
             return (holding, false);
         }
         if search.tree.allows_immobilization(&turn.end) {
@@ -77,7 +89,7 @@ pub(super) fn other_turns(
         }
         holding.push(turn);
     }
-    (holding, tried_all)
+    (holding, true)
 }
 
 /// All turns that are not known to be lost, the likeliest first, within the number that is to be tried; and whether that was all of

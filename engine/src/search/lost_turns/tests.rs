@@ -49,7 +49,14 @@ fn all_turns_are_tried_until_the_search_has_to_end() {
     assert!(found.len() == others.len() && tried_all);
     let (found, tried_all) = other_turns_within(search.state(), &history, 1_000);
     assert!((500..=1_000).contains(&found.len()) && !tried_all);
+    // Immobilizations are looked for behind as many turns as it is given.
+    let (held, checked_all) = holding_turns(search.state(), found.clone(), 1_000, 7);
+    assert!(held.len() == 7 && !checked_all);
+    let (held, checked_all) = holding_turns(search.state(), found.clone(), 1_000, 1_000);
+    assert!(held.len() == found.len() && checked_all);
     flag.store(false, Ordering::Relaxed);
+    let (held, checked_all) = holding_turns(search.state(), found.clone(), 1_000, 7);
+    assert!(held.len() == found.len() && checked_all);
     search.stop();
     let (found, tried_all) = other_turns_within(search.state(), &history, none);
     assert!(found.is_empty() && !tried_all);
