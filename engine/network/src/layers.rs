@@ -308,7 +308,13 @@ pub(super) fn channels_last(tensor: &Tensor) -> Result<Tensor, TchError> {
 /// The mean and the maximum of each channel over the board: `[batch, channels, 8, 8]` to `[batch, 2 * channels]`.
 pub(super) fn pool(input: &Tensor) -> Result<Tensor, TchError> {
     let mean = input.f_mean_dim([2i64, 3].as_slice(), false, None)?;
-    let maximum = input.f_amax([2, 3], false)?;
+    let maximum = if input.device() == Device::Cpu {
+        // Of 32 channels of bf16, libtorch takes the maximum without vector instructions, 13 times slower.
+        let maximum = input.f_to_kind(Kind::Float)?.f_amax([2, 3], false)?;
+        maximum.f_to_kind(input.f_kind()?)?
+    } else {
+        input.f_amax([2, 3], false)?
+    };
     Tensor::f_cat(&[mean, maximum], 1)
 }
 
