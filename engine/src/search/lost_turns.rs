@@ -69,7 +69,7 @@ pub(super) fn other_turns(
 }
 
 /// The first of these turns behind which the enemy can't immobilize, `most` of them; and whether all were looked at. Once the search
-/// has to end, `last_checks` turns are looked at at most.
+/// has to end, no more than `last_checks` are.
 fn holding_turns(
     search: &SearchState,
     turns: Vec<OtherTurn>,
