@@ -243,9 +243,21 @@ impl RunDirectory {
     }
 }
 
-/// The name of a generation's network in a folder.
+/// The name of a run's network: `00012`.
+pub fn network_name(generation: u32) -> String {
+    format!("{generation:05}")
+}
+
+/// The generation of a run's network, by its name; none for other names. Each generation has one name.
+pub fn generation_of(name: &str) -> Option<u32> {
+    let generation = name.parse().ok()?;
+    (network_name(generation) == name).then_some(generation)
+}
+
+/// A generation's network in a folder.
 fn network_file(folder: &Path, generation: u32) -> PathBuf {
-    folder.join(format!("{generation:05}.safetensors"))
+    let name = network_name(generation);
+    folder.join(format!("{name}.safetensors"))
 }
 
 /// As [`RunDirectory::find_networks`], in any folder.
@@ -256,11 +268,8 @@ fn find_networks_in(folder: &Path) -> Result<FoundNetworks, RunError> {
             continue;
         }
         let stem = path.file_stem().and_then(|stem| stem.to_str());
-        // Written back, so that each generation has one name.
-        match stem.and_then(|stem| stem.parse().ok()) {
-            Some(number) if number < u32::MAX && network_file(folder, number) == path => {
-                networks.push((number, path));
-            }
+        match stem.and_then(generation_of) {
+            Some(number) if number < u32::MAX => networks.push((number, path)),
             _ => strays.push(path),
         }
     }

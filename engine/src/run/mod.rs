@@ -34,7 +34,7 @@ mod train_log;
 mod trainer_window;
 mod workers;
 
-pub use directory::{FoundNetworks, RUN_FORMAT, RunDirectory};
+pub use directory::{FoundNetworks, RUN_FORMAT, RunDirectory, generation_of, network_name};
 pub use error::RunError;
 pub use folder_size::{FolderSize, folder_sizes};
 pub use game_speed::GameSpeed;

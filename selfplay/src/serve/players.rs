@@ -4,7 +4,7 @@ use super::error::{ApiError, ApiResult};
 use crate::worker::devices::Devices;
 use crate::worker::player::{Player, PlayerName};
 use engine::config::SearchConfig;
-use engine::run::RunDirectory;
+use engine::run::{RunDirectory, network_name};
 use engine::search::Evaluator;
 use network::NetworkSource;
 use std::sync::{Mutex, PoisonError};
@@ -57,7 +57,7 @@ impl Players {
             .as_ref()
             .map(|run| run.find_networks().unwrap_or_default().0);
         let networks = networks.into_iter().flatten().rev();
-        let named = networks.map(|(generation, _)| format!("{generation:05}"));
+        let named = networks.map(|(generation, _)| network_name(generation));
         let built_in = std::iter::once(NetworkSource::BUILT_IN.to_owned());
         built_in.chain(named).chain([MATERIAL.to_owned()]).collect()
     }
@@ -77,7 +77,7 @@ impl Players {
                 let (networks, _) = run.find_networks().map_err(ApiError::failed)?;
                 let found = networks
                     .into_iter()
-                    .find(|(generation, _)| format!("{generation:05}") == player);
+                    .find(|(generation, _)| network_name(*generation) == player);
                 found
                     .map(|(_, path)| PlayerName::of_file(path))
                     .ok_or_else(unknown)

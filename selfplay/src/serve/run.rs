@@ -6,7 +6,7 @@ use crate::pit::{Games, Schedule};
 use engine::files::{ChecksumForm, FileLock, make_folders, now_in, read_whole};
 use engine::run::{
     FolderSize, GameSpeed, GeneratorPaths, GeneratorReport, LogLine, Problems, RunClock,
-    RunDirectory, TimeLeft, folder_sizes,
+    RunDirectory, TimeLeft, folder_sizes, network_name,
 };
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
@@ -157,7 +157,7 @@ fn networks(run: &RunDirectory, problems: &mut Problems) -> Vec<NetworkFileInfo>
         let found = fs::metadata(path).ok()?;
         Some(NetworkFileInfo {
             generation,
-            name: format!("{generation:05}"),
+            name: network_name(generation),
             time: seconds(found.modified().ok()?),
             bytes: found.len(),
         })

@@ -1,7 +1,7 @@
 //! The players of a run's matches.
 
 use engine::config::PlayerSpec;
-use engine::run::RunDirectory;
+use engine::run::{RunDirectory, network_name};
 use std::fmt;
 use std::str::FromStr;
 
@@ -81,7 +81,7 @@ impl fmt::Display for Player {
             Self::Material(Some(evaluations)) => write!(f, "material:{evaluations}"),
             Self::Uniform(None) => f.write_str("uniform"),
             Self::Uniform(Some(evaluations)) => write!(f, "uniform:{evaluations}"),
-            Self::Network(generation) => write!(f, "{generation:05}"),
+            Self::Network(generation) => f.write_str(&network_name(generation)),
         }
     }
 }

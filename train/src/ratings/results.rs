@@ -5,7 +5,7 @@ use super::player::Player;
 use crate::error::TrainError;
 use engine::files::ChecksumForm;
 use engine::ratings::PairCounts;
-use engine::run::{RunDirectory, write_file};
+use engine::run::{RunDirectory, network_name, write_file};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -49,8 +49,8 @@ pub(crate) fn result_file(run: &RunDirectory, generation: u32, opponent: Player)
         // Some file systems have no colons.
         other => other.to_string().replace(':', "-"),
     };
-    run.pit()
-        .join(format!("{generation:05}-against-{opponent}.json"))
+    let network = network_name(generation);
+    run.pit().join(format!("{network}-against-{opponent}.json"))
 }
 
 /// The network and its opponent, by a file's name.

@@ -5,6 +5,7 @@ use crate::error::TrainError;
 use engine::config::AutoOr;
 use engine::progress::say;
 use engine::record::{ShardReader, list_shards};
+use engine::run::network_name;
 
 impl TrainingLoop {
     /// Lets the newest network play a game to be shown, unless it has played one.
@@ -28,7 +29,7 @@ impl TrainingLoop {
         if !self.run.show().exists() {
             return Ok(false);
         }
-        let name = format!("{generation:05}");
+        let name = network_name(generation);
         let shards = list_shards(&self.run.show())?;
         let mut shards = shards.into_values().rev();
         Ok(shards.any(|path| {

@@ -3,6 +3,7 @@
 use super::entry::{GameEnd, IndexedFile};
 use super::scan::SHOW;
 use arimaa::rules::Side;
+use engine::run::generation_of;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,11 +16,11 @@ struct Network<'a> {
 }
 
 impl<'a> Network<'a> {
-    /// A run's networks are named by generation: `00012`.
     fn new(name: &'a str) -> Self {
-        let generation = name.parse().ok();
-        let generation = generation.filter(|number: &u32| format!("{number:05}") == name);
-        Self { generation, name }
+        Self {
+            generation: generation_of(name),
+            name,
+        }
     }
 }
 
