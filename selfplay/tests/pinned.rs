@@ -198,9 +198,9 @@ fn generated_games_are_pinned() {
     ]
     .map(|(network, mode)| generated(network, mode));
     let expected = [
-        "ea36bcaec8150dc281fec20c7e3324230f8a0fdc3d6b87c9060556aaaaca1c7a",
+        "e4178c5e9908824f10fa96c59a9e741fc8c22f755319c16bb7e01804f7d42d04",
         "6795a75dc99cce030318e68f274cfb28c60ea3ca48d10b0e1a7c59fc937cfca0",
-        "c162f670a6fc81c1188495475dd3f781cae87a0d7c5d824348e85e3e80e53158",
+        "fc9caf0c28cc046fca5da299b50352ab98d12d074b36ee9581ef03d5d815c26f",
         "e092d91b09467f915726d54bab737b8bc53618af357ee5e5d0d2c959446135e4",
     ];
     assert_eq!(found, expected);
@@ -255,7 +255,7 @@ fn matched(a: &str, b: &str, mode: &str) -> String {
 fn matches_are_the_ones_that_they_were() {
     let found = ["puct", "gumbel"].map(|mode| matched("material", "uniform", mode));
     let expected = [
-        "cbcf9c76237cf1aba53b49e6495da85cfd35636f7bcc44dcaa66ced70d42c53a",
+        "b485d037f8af71e18e493741cce3eb8d3e01a736cb45d564510e43fc4e1f971b",
         "ccc2f93cf823f70c83f27a62f494aad5d531a3efa3b66d158db39288eb2d7254",
     ];
     assert_eq!(found, expected);

@@ -213,9 +213,9 @@ fn select<const VIRTUAL_VISITS: bool>(
         let may_be_excluded = child.proof.is_some() || !avoided.is_empty();
         if may_be_excluded && (child.proof.loses(mover) || avoided.contains(&edge)) {
             if !avoided.contains(&edge)
-                && longest.is_none_or(|(turns, _)| child.turns_to_end > turns)
+                && longest.is_none_or(|(turns, _)| child.turns_from_before() > turns)
             {
-                longest = Some((child.turns_to_end, edge));
+                longest = Some((child.turns_from_before(), edge));
             }
             continue;
         }

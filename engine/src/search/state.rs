@@ -21,8 +21,8 @@ pub(super) struct SearchState {
     /// The turns that simulations completed on their paths, and the most of one.
     pub(super) turns_deep: u64,
     pub(super) deepest: u32,
-    /// How many positions the game so far forbids: the edges in the tree leave them out.
-    pub(super) forbidden: usize,
+    /// The key of the positions that the game so far forbids: the edges in the tree leave them out.
+    pub(super) forbidden_key: u64,
     /// Set from outside to end the search.
     pub(super) stop: Option<Arc<AtomicBool>>,
 }

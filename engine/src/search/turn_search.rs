@@ -79,7 +79,7 @@ impl Search {
                 spent: Spent::nothing(),
                 turns_deep: 0,
                 deepest: 0,
-                forbidden: 0,
+                forbidden_key: 0,
                 stop: None,
             },
             simulations: Simulations::default(),
@@ -113,7 +113,7 @@ impl Search {
     }
 
     /// Starts on a later turn of the same game with the same evaluator. What the tree holds below the position is kept; where the
-    /// search has not been there, or where the game forbids a position that it did not forbid before, the tree begins anew.
+    /// search has not been there, or where the game forbids other positions than before, the tree begins anew.
     ///
     /// # Errors
     /// Where there is nothing to decide or nothing to decide it with; the search stays as it was.
@@ -125,7 +125,7 @@ impl Search {
     ) -> Result<(), SearchError> {
         check(position, history, &options)?;
         self.simulations.remove_virtual_visits(&mut self.state);
-        let same_rules = self.state.forbidden == history.forbidden_count()
+        let same_rules = self.state.forbidden_key == history.forbidden_key()
             && self.state.options.goal_solver == options.goal_solver
             && self.state.options.merges
             && options.merges;
@@ -149,7 +149,7 @@ impl Search {
         state.spent.is_stopped =
             options.budget.stops_when_decided && has_one_turn(position, history);
         (state.turns_deep, state.deepest) = (0, 0);
-        state.forbidden = history.forbidden_count();
+        state.forbidden_key = history.forbidden_key();
         self.simulations.clear();
         self.batch.clear();
         self.decision = None;

@@ -28,6 +28,8 @@ use std::collections::BTreeMap;
 pub struct History {
     counts: FxHashMap<u64, u8>,
     forbidden: usize,
+    /// The exclusive or of the forbidden positions' keys.
+    forbidden_key: u64,
 }
 
 impl History {
@@ -69,12 +71,19 @@ impl History {
         self.forbidden
     }
 
+    /// A key of the set of forbidden positions: the exclusive or of their keys.
+    #[inline]
+    pub fn forbidden_key(&self) -> u64 {
+        self.forbidden_key
+    }
+
     /// Counts one more occurrence of a position.
     pub fn push(&mut self, position: &Position) {
         let count = self.counts.entry(position.key()).or_insert(0);
         *count = count.saturating_add(1);
         if *count == 2 {
             self.forbidden += 1;
+            self.forbidden_key ^= position.key();
         }
     }
 
@@ -85,6 +94,7 @@ impl History {
         };
         if *count == 2 {
             self.forbidden -= 1;
+            self.forbidden_key ^= position.key();
         }
         *count -= 1;
         if *count == 0 {
@@ -106,8 +116,10 @@ impl TryFrom<BTreeMap<u64, u8>> for History {
         if let Some((&key, _)) = counts.iter().find(|&(_, &count)| count == 0) {
             return Err(EmptyCount { key });
         }
+        let forbidden = || counts.iter().filter(|&(_, &count)| count >= 2);
         Ok(Self {
-            forbidden: counts.values().filter(|&&count| count >= 2).count(),
+            forbidden: forbidden().count(),
+            forbidden_key: forbidden().fold(0, |all, (key, _)| all ^ key),
             counts: counts.into_iter().collect(),
         })
     }

@@ -236,9 +236,12 @@ impl PuctTurn {
         }
         let drawn = self.draw_rest(search, history, rng);
         let mut actions = drawn.clone();
-        for _ in 0..REDRAWS {
+        for redrawn in 0..=REDRAWS {
             if !search.turn_is_lost(&actions) {
                 return choice(search, actions, history);
+            }
+            if redrawn == REDRAWS {
+                break;
             }
             self.take_back(search);
             if search.is_proven() {

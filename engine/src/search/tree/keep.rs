@@ -2,7 +2,6 @@
 
 use super::edge::NodeId;
 use super::links::Block;
-use super::node::NodeValue;
 use super::node::{EdgeRange, NodeKind};
 use super::{Tree, key_of, repetitions};
 use arimaa::rules::{History, Position, StepState};
@@ -61,7 +60,8 @@ impl Tree {
             // Its links are given up with their block: the arrays are rebuilt anyway.
             (unexpanded.edges, unexpanded.links) = (EdgeRange::default(), Block::default());
             *node = unexpanded;
-            *self.node_value_mut(id) = NodeValue::unknown(id == start);
+            let value = self.node_value_mut(id);
+            *value = value.unevaluated();
         }
     }
 

@@ -136,6 +136,17 @@ impl NodeValue {
         }
     }
 
+    /// The value of a node that has to be evaluated again; until then it is what the simulations so far made of it. A proof is dropped.
+    pub(super) fn unevaluated(self) -> Self {
+        if self.proof.is_some() {
+            return Self::unknown(self.flags & STARTS_TURN != 0);
+        }
+        Self {
+            flags: self.flags & STARTS_TURN,
+            ..self
+        }
+    }
+
     /// Takes over an evaluation.
     pub(super) fn evaluated(&mut self, value: f32) {
         self.value = value;

@@ -147,8 +147,7 @@ fn what_lies_below_the_turns_that_were_played_is_kept() {
                 let reply = random_turn(game.position(), game.history(), &mut rng);
                 game.play(&reply).unwrap();
             }
-            if game.outcome().is_some()
-                || game.history().forbidden_count() != history.forbidden_count()
+            if game.outcome().is_some() || game.history().forbidden_key() != history.forbidden_key()
             {
                 break;
             }
@@ -218,6 +217,10 @@ fn positions_that_have_stood_again_are_fresh() {
     assert!(after.len() < before.len() && after.len() > 1);
     let changed = after.iter().filter(|(key, said)| before[*key] != **said);
     assert_eq!(changed.count(), 1);
+    // Until then it counts as what the simulations made of it.
+    let key = StepState::new(&stood).key();
+    assert_eq!(after[&key].numbers[1..], before[&key].numbers[1..]);
+    assert_ne!(after[&key].numbers[1], 0);
     // Twice: it is forbidden now, and the edges that lead there must go.
     history.push(&stood);
     search
@@ -228,6 +231,17 @@ fn positions_that_have_stood_again_are_fresh() {
     let tree = &search.state().tree;
     check_consistency(tree, &history);
     assert_eq!(tree.find(&StepState::new(&stood)), None);
+    // As many forbidden positions, but another one.
+    let mut other = history_of(&start);
+    let next = few_turns(60, &mut rng);
+    [next, next]
+        .iter()
+        .for_each(|position| other.push(position));
+    assert_eq!(other.forbidden_count(), history.forbidden_count());
+    search
+        .reuse_tree(&start, &other, options(SearchMode::Puct, 2_000))
+        .unwrap();
+    assert_eq!(search.state().tree.len(), 1, "the tree begins anew");
 }
 
 #[test]
