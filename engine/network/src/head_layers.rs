@@ -1,5 +1,5 @@
 //! The layers of the heads as they are trained. Each head begins with a 1×1 convolution of its own, so that a disabled head is not
-//! computed. The form of the policy head and the value head that plays is in `playing`.
+//! computed. The form of the policy head and the value head that plays is in `inference`.
 
 use crate::error::NetworkError;
 use crate::heads::{Head, HeadOutput};

@@ -57,7 +57,7 @@ pub struct PuctConfig {
     /// An unvisited step's value is its state's minus this times the root of the visited prior mass.
     #[garde(custom(within(0.0..=1.0)))]
     pub first_play_reduction: f32,
-    /// Mode `puct`: a step's budget ends early once complete turns have this many visits.
+    /// Mode `puct`: after each part of the budget a step is made final, unless complete turns have this many visits.
     #[garde(custom(within(1..=10_000_000)))]
     pub min_turn_visits: u32,
 }
