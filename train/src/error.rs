@@ -356,9 +356,11 @@ impl TrainError {
     }
 
     /// What is missing, in words, if more games would resolve the error.
-    pub(crate) fn missing_games(&self) -> Option<&str> {
+    pub(crate) fn missing_games(&self) -> Option<String> {
         match self {
-            Self::NothingNew { missing, .. } => Some(missing),
+            Self::NothingNew { missing, .. } => Some(missing.clone()),
+            // Of games without a row, more would help as little.
+            Self::TooFewRows { rows: 1.., .. } => Some(self.to_string()),
             Self::Interrupted { error, .. } => error.missing_games(),
             _ => None,
         }

@@ -1,4 +1,4 @@
-//! The page of a run's training curves, from the JSON lines in its `logs`.
+//! The page of a run's training curves, from its log `train.jsonl`.
 //!
 //! Lines of these kinds are read; others, and other keys, are ignored. A key that is missing or `null` is no point.
 //!
@@ -18,7 +18,6 @@ use engine::run::{LineKind, LogLine, LogPart, LogReader, StepSeries};
 use plotters::chart::SeriesLabelPosition;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The title of the ratings' chart.
@@ -75,23 +74,21 @@ struct Measured {
 }
 
 impl Curves {
-    /// Reads the files `*.jsonl` of a folder, by name; nothing where there is no folder.
+    /// Reads a log, which may be missing.
     ///
     /// # Errors
     ///
-    /// Fails where the folder or a file can't be read.
-    pub(crate) fn read(logs: &Path) -> Result<Self, TrainError> {
+    /// As [`LogReader::read_on`].
+    pub(crate) fn read(log: &Path) -> Result<Self, TrainError> {
         let mut curves = Self::default();
-        for path in log_files(logs).map_err(TrainError::io("list the files of", logs))? {
-            LogReader::new(path).read_on(|part| {
-                let read = match part {
-                    LogPart::Restart => Some(()),
-                    LogPart::Line(line) => curves.add(line),
-                    LogPart::Unreadable => None,
-                };
-                curves.unreadable += u64::from(read.is_none());
-            })?;
-        }
+        LogReader::new(log.to_owned()).read_on(|part| {
+            let read = match part {
+                LogPart::Restart => Some(()),
+                LogPart::Line(line) => curves.add(line),
+                LogPart::Unreadable => None,
+            };
+            curves.unreadable += u64::from(read.is_none());
+        })?;
         Ok(curves)
     }
 
@@ -140,7 +137,7 @@ impl Curves {
         Page {
             size: (1_000, 1_020),
             title: "Training curves".to_owned(),
-            note: unreadable.map(|lines| format!("{lines} lines of the logs can't be read")),
+            note: unreadable.map(|lines| format!("{lines} lines of the log can't be read")),
             rows: vec![
                 vec![
                     by_step("Policy loss", nats(), above.clone(), &self.policy_loss),
@@ -229,24 +226,6 @@ fn thin(series: &Series) -> Vec<(f64, f64)> {
         (steps / count, values / count)
     };
     points.chunks(together).map(mean).collect()
-}
-
-fn log_files(logs: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let entries = match std::fs::read_dir(logs) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let mut paths = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
-        // Nothing else: a pipe of that name would never end.
-        if path.extension().is_some_and(|end| end == "jsonl") && path.is_file() {
-            paths.push(path);
-        }
-    }
-    paths.sort();
-    Ok(paths)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use engine::config::Config;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Keys that may change. They apply from the next checkpoint, those of the window from the next network.
+/// Keys that may change. They apply from the next checkpoint, those of the window and the number of steps from the next network.
 const CHANGEABLE: [&str; 26] = [
     "network.precision",
     "train.average_decay",

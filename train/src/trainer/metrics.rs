@@ -17,7 +17,7 @@ use engine::files::append_line;
 use engine::run::{LineKind, LogLine, WorkerTimes, make_folder};
 use network::PerHead;
 use serde::{Serialize, Serializer};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The log that lines are added to.
@@ -149,6 +149,11 @@ impl Metrics {
     /// The log in a file. The first line creates it.
     pub(crate) fn new(path: PathBuf) -> Self {
         Self { path }
+    }
+
+    /// The log.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Adds a line: the measurements at a step of the generation in training. Each line opens the file anew, at most a few times a

@@ -5,6 +5,7 @@ use crate::error::TrainError;
 use crate::trainer::change::changed;
 use crate::trainer::checkpoint::{self, Checkpoint};
 use crate::trainer::loss::LossSums;
+use crate::trainer::record::Recorder;
 use crate::trainer::state::TrainingState;
 use crate::trainer::step::Trainer;
 use crate::trainer::supply::{DataSupply, SupplyState};
@@ -222,7 +223,11 @@ fn begin(
     let generation = parent.generation + 1;
     let trainer = parent.trainer(config, device)?;
     let mut supply = DataSupply::new(run, &config.train, parent.supply());
-    let Some(new) = wait_for_rows(&mut supply, run, config, budget.wait, stop)? else {
+    let waits = |missing: &str| {
+        Recorder::new(run, parent.step()).waiting(generation, parent.step(), missing);
+    };
+    let Some(new) = wait_for_rows(&mut supply, run, config, budget.wait.then_some(waits), stop)?
+    else {
         return Ok(None);
     };
     let window = supply.open_window(&config.train)?;
@@ -257,12 +262,13 @@ fn begin(
     }))
 }
 
-/// Looks for shards until there are enough rows to begin with. Returns the new ones; none if a stop is requested.
+/// Looks for shards until there are enough rows to begin with. Returns the new ones; none if a stop is requested. A wait is told to
+/// `waits`, with what is missing; without that, missing rows are an error.
 fn wait_for_rows(
     supply: &mut DataSupply,
     run: &RunDirectory,
     config: &Config,
-    wait: bool,
+    waits: Option<impl Fn(&str)>,
     stop: &Stop,
 ) -> Result<Option<WindowCounts>, TrainError> {
     let batch_size = config.train.batch_size;
@@ -273,16 +279,19 @@ fn wait_for_rows(
         if supply.allows(batch_size) {
             return Ok(Some(new));
         }
-        let missing = supply.shortage(&config.train);
+        let missing = supply.shortage(&config.train, 1);
         if supply.state().seen_rows < batch_size.into() {
             // Nothing says that a generator makes more.
             check_rows(&supply.open_window(&config.train)?, config)?;
         }
-        if !wait {
+        let Some(waits) = &waits else {
             return Err(TrainError::NothingNew {
                 folder: run.shards(),
                 missing,
             });
+        };
+        if waiting.time().is_zero() {
+            waits(&missing);
         }
         if !waiting.wait(&missing, stop) {
             return Ok(None);

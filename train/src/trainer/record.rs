@@ -223,7 +223,7 @@ impl Recorder {
     }
 
     fn draw(&mut self, plot: &RatingPlot) {
-        let drawn = Curves::read(&self.logs).and_then(|mut curves| {
+        let drawn = Curves::read(self.metrics.path()).and_then(|mut curves| {
             curves.ratings.clone_from(&plot.networks);
             curves.write(&self.logs)
         });
@@ -355,7 +355,7 @@ mod tests {
         recorder.published(1, 40);
         assert!(!recorder.log_complaints.failing && !recorder.training.complaints.failing);
         assert!(!recorder.curve_complaints.failing);
-        let curves = Curves::read(&run.logs()).unwrap();
+        let curves = Curves::read(&run.train_log()).unwrap();
         assert_eq!(curves.policy_loss.training.points(), [(40, 2.0)]);
     }
 

@@ -22,7 +22,7 @@ pub(crate) struct SupplyState {
     /// The rows that may be drawn before new ones must come: each new row adds `train.reuse_factor`, each drawn row takes 1.
     /// (The train bucket of KataGo's `-max-train-bucket-per-new-data`.)
     pub(crate) allowance: f64,
-    /// `train.reuse_factor` when the allowance was last added to; 0 before the first rows.
+    /// The mean uses that the allowance was given for each row of the present window; 0 before the first rows.
     pub(crate) reuse_factor: f64,
     /// The rows trained on since the run began.
     pub(crate) trained_rows: u64,
@@ -68,20 +68,27 @@ impl DataSupply {
             return Ok(WindowCounts::default());
         }
         let counts = self.index.count(&new)?;
+        let uses = f64::from(config.reuse_factor);
         state.shards.extend(new);
         state.seen_games += counts.games;
         state.seen_rows += counts.training_rows;
-        state.allowance += counts.training_rows as f64 * f64::from(config.reuse_factor);
+        if state.reuse_factor > uses {
+            let rows = state.seen_rows.min(window_rows(config, state.seen_rows));
+            let new_share = (counts.training_rows as f64 / rows.max(1) as f64).min(1.0);
+            state.reuse_factor += (uses - state.reuse_factor) * new_share;
+        }
+        state.allowance += counts.training_rows as f64 * uses;
         Ok(counts)
     }
 
-    /// If the reuse factor has risen, the rows of the present window may be used more often too.
+    /// If the reuse factor has risen, the rows of the present window may be used more often too. A fall takes nothing back.
     fn credit_rise(&mut self, config: &TrainConfig) {
         let state = &mut self.state;
         let uses = f64::from(config.reuse_factor);
         let rows = state.seen_rows.min(window_rows(config, state.seen_rows));
-        state.allowance += (uses - state.reuse_factor).max(0.0) * rows as f64;
-        state.reuse_factor = uses;
+        let rise = (uses - state.reuse_factor).max(0.0);
+        state.allowance += rise * rows as f64;
+        state.reuse_factor = state.reuse_factor.max(uses);
     }
 
     /// Opens the window whose size follows from the rows so far. An unused allowance beyond it expires: the window's rows can't be
@@ -110,14 +117,20 @@ impl DataSupply {
         (self.state.allowance / f64::from(rows)).max(0.0) as u64
     }
 
-    /// What is missing for a batch, in words.
-    pub(crate) fn shortage(&self, config: &TrainConfig) -> String {
+    /// What is missing for so many batches, in words.
+    pub(crate) fn shortage(&self, config: &TrainConfig, batches: u64) -> String {
+        let size = config.batch_size;
+        let wanted = if batches == 1 {
+            format!("a batch of {size} needs")
+        } else {
+            format!("{} batches of {size} need", grouped(batches))
+        };
+        let uses = batches as f64 * f64::from(size) - self.state.allowance;
         format!(
-            "the {} rows so far have been used as often as they may be (train.reuse_factor = {}): a batch of {} needs {:.0} more uses",
+            "the {} rows so far have been used as often as they may be (train.reuse_factor = {}): {wanted} {} more uses",
             grouped(self.state.seen_rows),
             config.reuse_factor,
-            config.batch_size,
-            (f64::from(config.batch_size) - self.state.allowance).ceil(),
+            grouped(uses.ceil() as u64),
         )
     }
 

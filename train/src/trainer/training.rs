@@ -180,15 +180,17 @@ impl<'a> Training<'a> {
         let mut progress = Progress::new(&label, steps).without_estimate();
         let mut meter = LossMeter::new(self.config.train.batch_size);
         while self.state.step < self.state.last_step {
-            let batch_size = self.config.train.batch_size;
-            if !self.supply.allows(batch_size) {
+            if !self.supply.allows(self.config.train.batch_size) {
+                // Two would take more than `train.memory_mib`.
+                drop(loader);
                 match self.wait_for_rows(stop)? {
                     StepFlow::Continue => {}
                     flow => return Ok(flow),
                 }
                 loader = self.start_loader();
-                meter = LossMeter::new(batch_size);
+                meter = LossMeter::new(self.config.train.batch_size);
             }
+            let batch_size = self.config.train.batch_size;
             let begun = Instant::now();
             let (batch, cursor) = loader.next()?;
             let waited = begun.elapsed();
@@ -226,6 +228,7 @@ impl<'a> Training<'a> {
                 }
                 self.save()?;
                 if reshuffles {
+                    drop(loader);
                     loader = self.start_loader();
                     meter = LossMeter::new(self.config.train.batch_size);
                 }
@@ -272,10 +275,11 @@ impl<'a> Training<'a> {
             new += self.supply.look(config)?;
             // Not for every shard: each new window begins a new shuffle.
             let left = self.state.last_step - self.state.step;
-            if self.supply.batches(config.batch_size) >= left.min(config.checkpoint_steps.into()) {
+            let batches = left.min(config.checkpoint_steps.into());
+            if self.supply.batches(config.batch_size) >= batches {
                 break;
             }
-            let missing = self.supply.shortage(config);
+            let missing = self.supply.shortage(config, batches);
             if !self.wait {
                 return Err(TrainError::NothingNew {
                     folder: self.run.shards(),

@@ -242,7 +242,7 @@ impl TrainingLoop {
             self.begin_phase(Some((LoopPhase::Training, trained + 1)));
             match self.train() {
                 Err(error) => match error.missing_games() {
-                    Some(missing) => say(missing),
+                    Some(missing) => say(&missing),
                     None => return Err(error),
                 },
                 trained => return trained,
@@ -347,8 +347,8 @@ impl TrainingLoop {
         let config = Config::load(&self.run.config())?;
         let budget = TrainingBudget {
             steps: None,
-            // In turns, no generator makes more.
-            wait: config.training_loop.order != LoopOrder::InTurns,
+            // Nothing else plays in turns, nor while `uniform` plays the first games.
+            wait: self.is_played_beside(),
         };
         match train(
             &self.run,

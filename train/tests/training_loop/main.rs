@@ -376,10 +376,18 @@ fn a_network_that_was_trained_elsewhere_plays_the_first_games() {
 
 #[test]
 fn games_are_played_for_a_training_that_was_begun_and_ran_out_of_them() {
+    for order in ["in_turns", "side_by_side"] {
+        run_out_of_games(order);
+    }
+}
+
+fn run_out_of_games(order: &str) {
     build_selfplay();
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
+    let order = format!("loop.order={order}");
     let settings = [
+        &order,
         "train.reuse_factor=1",
         "loop.generations=1",
         "loop.match_games=0",
@@ -412,6 +420,31 @@ fn games_are_played_for_a_training_that_was_begun_and_ran_out_of_them() {
     assert!(progress.contains("uniform plays 30 games"), "{progress}");
     assert!(run.join("networks/00001.safetensors").exists());
     assert_eq!(records(&run).len(), 12 + 30);
+}
+
+#[test]
+fn more_games_are_played_if_the_first_do_not_fill_a_batch() {
+    build_selfplay();
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let settings = [
+        "loop.first_games=2",
+        "train.batch_size=256",
+        "loop.generations=1",
+        "loop.match_games=0",
+        "loop.final_match_games=2",
+    ];
+    let (code, _, progress) = outcome(train().args(arguments(&run, &settings)));
+    assert_eq!(code, 0, "{progress}");
+    for part in [
+        "a batch needs train.batch_size = 256",
+        "uniform plays 2 games",
+    ] {
+        assert!(progress.contains(part), "no `{part}` in {progress}");
+    }
+    assert!(run.join("networks/00001.safetensors").exists());
+    let games = records(&run).len();
+    assert!(games > 2 && games.is_multiple_of(2), "{games} games");
 }
 
 /// Starts a loop that says nothing.

@@ -13,7 +13,8 @@ fn both(policy: f64, value: f64) -> MeanLosses {
 #[test]
 fn the_trainers_own_log_is_read() {
     let folder = tempfile::tempdir().unwrap();
-    let metrics = Metrics::new(folder.path().join("train.jsonl"));
+    let log = folder.path().join("train.jsonl");
+    let metrics = Metrics::new(log.clone());
     let measured = StepMeasurements {
         losses: both(2.5, f64::NAN),
         policy_accuracy: 0.125,
@@ -34,7 +35,7 @@ fn the_trainers_own_log_is_read() {
     metrics
         .write(LineKind::Validation, 1, 30, &measured)
         .unwrap();
-    let curves = Curves::read(folder.path()).unwrap();
+    let curves = Curves::read(&log).unwrap();
     assert_eq!(curves.policy_loss.training.points(), [(20, 2.5)]);
     assert_eq!(curves.policy_loss.validation.points(), [(30, 2.75)]);
     assert_eq!(curves.value_loss.training.points(), []);
@@ -58,27 +59,26 @@ fn steps_that_are_made_again_count_once() {
         line("train", 30, 0.3),
         line("train", 15, 0.15),
     ];
-    std::fs::write(folder.path().join("train.jsonl"), text.concat()).unwrap();
-    let curves = Curves::read(folder.path()).unwrap();
+    let log = folder.path().join("train.jsonl");
+    std::fs::write(&log, text.concat()).unwrap();
+    let curves = Curves::read(&log).unwrap();
     let accuracy = &curves.policy_accuracy;
     assert_eq!(accuracy.training.points(), [(10, 0.1), (15, 0.15)]);
     assert_eq!(accuracy.validation.points(), [(25, 0.25)]);
 }
 
 #[test]
-fn calibration_is_the_newest_of_all_files() {
+fn calibration_is_the_newest() {
     let folder = tempfile::tempdir().unwrap();
-    let first = "{\"kind\":\"validation\",\"step\":9,\"calibration\":[{\"predicted\":0.5,\"actual\":0.5,\"rows\":1}]}\n";
-    let second = concat!(
-        "{\"kind\":\"validation\",\"step\":1,\"calibration\":[]}\n",
+    let text = concat!(
+        "{\"kind\":\"validation\",\"step\":1,\"calibration\":[{\"predicted\":0.5,\"actual\":0.5,\"rows\":1}]}\n",
         "{\"kind\":\"validation\",\"step\":2,\"calibration\":[{\"predicted\":0.25,\"actual\":0.5,\"rows\":8}]}\n",
         "{\"kind\":\"validation\",\"step\":3}\n",
         "{\"kind\":\"validation\",\"step\":4,\"calibration\":[]}\n",
     );
-    std::fs::write(folder.path().join("a.jsonl"), first).unwrap();
-    std::fs::write(folder.path().join("b.jsonl"), second).unwrap();
-    std::fs::write(folder.path().join("b.json"), "not read").unwrap();
-    let curves = Curves::read(folder.path()).unwrap();
+    let log = folder.path().join("train.jsonl");
+    std::fs::write(&log, text).unwrap();
+    let curves = Curves::read(&log).unwrap();
     let bin = CalibrationBin {
         predicted: 0.25,
         actual: 0.5,
@@ -104,23 +104,22 @@ fn what_can_not_be_read_is_counted_and_the_rest_is_read() {
     );
     let mut bytes = text.as_bytes().to_vec();
     bytes.extend(b"\xff\xfe");
-    std::fs::write(folder.path().join("train.jsonl"), bytes).unwrap();
-    let curves = Curves::read(folder.path()).unwrap();
+    let log = folder.path().join("train.jsonl");
+    std::fs::write(&log, bytes).unwrap();
+    let curves = Curves::read(&log).unwrap();
     let points = [(1, 3.0), (3, 2.0)];
     assert_eq!(curves.policy_loss.training.points(), points);
     assert_eq!(curves.unreadable, 5);
 }
 
 #[test]
-fn a_run_without_logs_is_empty() {
+fn a_run_without_a_log_is_empty() {
     let folder = tempfile::tempdir().unwrap();
-    let none = Curves::read(&folder.path().join("logs")).unwrap();
+    let none = Curves::read(&folder.path().join("train.jsonl")).unwrap();
     assert_eq!(none, Curves::default());
-    let path = folder.path().join("file");
-    std::fs::write(&path, "").unwrap();
-    let message = Curves::read(&path).unwrap_err().to_string();
-    assert!(message.contains("can't list the files of "), "{message}");
-    assert!(message.contains("/file: "), "{message}");
+    let message = Curves::read(folder.path()).unwrap_err().to_string();
+    let path = folder.path().display().to_string();
+    assert!(message.contains(&path), "{message}");
 }
 
 #[test]
@@ -260,7 +259,7 @@ fn an_empty_run_says_so_in_every_chart() {
         ..Curves::default()
     };
     let texts = texts_of(&unreadable);
-    assert_eq!(how_many(&texts, "3 lines of the logs can't be read"), 1);
+    assert_eq!(how_many(&texts, "3 lines of the log can't be read"), 1);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! How often rows are used, and what happens when they are used up.
 
 use super::*;
+use crate::trainer::supply::SupplyState;
+use engine::config::TrainConfig;
 
 /// What the newest checkpoint says.
 fn newest_state(run: &RunDirectory) -> TrainingState {
@@ -81,6 +83,9 @@ fn a_trainer_waits_for_games_until_they_come_or_a_stop_is_requested() {
         let waiting = scope.spawn(|| outcome(&run, &config, budget));
         std::thread::sleep(std::time::Duration::from_millis(200));
         assert!(!waiting.is_finished());
+        let log = engine::run::LogSummary::read(run.train_log()).unwrap();
+        let missing = log.waiting.unwrap();
+        assert!(missing.contains("a batch of 64 needs"), "{missing}");
         write_more_games(&run, 2);
         let ending = waiting.join().unwrap().unwrap();
         assert!(matches!(
@@ -146,6 +151,29 @@ fn rows_may_be_used_more_often_when_that_is_raised() {
     assert_eq!((end.step, end.supply.trained_rows), (20, 20 * 64));
     let left = 3.0 * end.supply.seen_rows as f64 - 20.0 * 64.0;
     assert_eq!(end.supply.allowance, left);
+}
+
+#[test]
+fn rows_are_not_given_again_when_the_reuse_factor_falls_and_rises() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, config) = new_run(folder.path());
+    let with = |reuse_factor| TrainConfig {
+        reuse_factor,
+        ..config.train.clone()
+    };
+    let mut supply = DataSupply::new(&run, &config.train, SupplyState::default());
+    let mut look = |reuse_factor| {
+        supply.look(&with(reuse_factor)).unwrap();
+        let state = supply.state();
+        state.allowance / state.seen_rows as f64
+    };
+    for factor in [2.0, 1.0, 2.0] {
+        assert_eq!(look(factor), 2.0);
+    }
+    write_more_games(&run, 2);
+    let mean = look(1.0);
+    assert!(1.0 < mean && mean < 2.0, "{mean}");
+    assert!((look(2.0) - 2.0).abs() < 1e-9);
 }
 
 #[test]
