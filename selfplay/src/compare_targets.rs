@@ -76,9 +76,10 @@ pub(crate) fn run(arguments: &CompareTargetsArguments) -> Result<ExitCode> {
     let games = Mutex::new(arguments.games()?.into_iter().zip(0..));
     let devices = arguments.workers.device.devices(&config)?;
     devices.open("--device")?;
+    let player = Player::open(name, &devices)?;
     let stop = AtomicBool::new(false);
     let work = |found: &Sender<(u64, Option<Comparison>)>| {
-        let evaluator = Player::open_alone(name, &devices, 1)?;
+        let evaluator = player.evaluator()?;
         let mut searcher = Searcher {
             evaluator: evaluator.with_context(|| format!("{name} has no evaluator"))?,
             variants: &variants,
@@ -108,6 +109,9 @@ pub(crate) fn run(arguments: &CompareTargetsArguments) -> Result<ExitCode> {
     // Added in the games' order: the same states give exactly the same sums.
     comparisons.sort_by_key(|&(number, _)| number);
     let compared: Vec<Comparison> = comparisons.into_iter().filter_map(|(_, of)| of).collect();
+    if compared.len() < 2 && requested.is_requested() {
+        return Ok(Exit::Interrupted.into());
+    }
     ensure!(
         compared.len() > 1,
         "there are fewer than two states without a proof and with a choice"

@@ -181,6 +181,9 @@ impl SearchThread {
                 times.target
             }
         });
+        if !self.method.search.reuse_tree {
+            self.search = None;
+        }
         let mut before = None;
         loop {
             let time = end.map(|end| end.saturating_sub(task.begun.elapsed()));

@@ -19,6 +19,8 @@ pub(super) struct MemoryGuard {
     most: usize,
     room: usize,
     last_change: Duration,
+    /// Since when the memory is above the limit, if it is.
+    above_since: Option<Duration>,
 }
 
 /// What to change.
@@ -40,18 +42,23 @@ impl MemoryGuard {
             most: games_in_flight,
             room: games_in_flight,
             last_change: Duration::ZERO,
+            above_since: None,
         }
     }
 
     /// What to change with so many MiB resident, at a time since the start.
     pub(super) fn advise(&mut self, resident_mib: f64, now: Duration) -> Advice {
-        let since = now.saturating_sub(self.last_change);
-        if since < CHANGE_INTERVAL {
+        let is_above = resident_mib > self.limit_mib;
+        let above_since = is_above.then(|| self.above_since.unwrap_or(now));
+        self.above_since = above_since;
+        if now.saturating_sub(self.last_change) < CHANGE_INTERVAL {
             return Advice::Unchanged;
         }
-        let room = if resident_mib > self.limit_mib {
+        let room = if let Some(above_since) = above_since {
             match self.room {
-                1 if since >= STOP_DELAY => return Advice::Stop,
+                1 if now.saturating_sub(above_since.max(self.last_change)) >= STOP_DELAY => {
+                    return Advice::Stop;
+                }
                 room => (room * 3 / 4).max(1),
             }
         } else if resident_mib < RAISE_BELOW * self.limit_mib {
@@ -105,5 +112,18 @@ mod tests {
             assert_eq!(guard.advise(50.0, seconds(second)), Advice::Unchanged);
         }
         assert_eq!(guard.advise(50.0, seconds(65)), Advice::Stop);
+    }
+
+    #[test]
+    fn a_peak_of_a_single_game_does_not_end_the_generator() {
+        let mut guard = MemoryGuard::new(10, 1);
+        for second in 0..550 {
+            let resident = if second % 100 == 99 { 50.0 } else { 9.0 };
+            assert_eq!(guard.advise(resident, seconds(second)), Advice::Unchanged);
+        }
+        for second in 550..610 {
+            assert_eq!(guard.advise(50.0, seconds(second)), Advice::Unchanged);
+        }
+        assert_eq!(guard.advise(50.0, seconds(610)), Advice::Stop);
     }
 }

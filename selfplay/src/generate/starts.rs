@@ -2,7 +2,8 @@
 
 use crate::openings;
 use anyhow::Result;
-use arimaa::rules::{Bitboard, Board, Game, Kind, Piece, Position, Side, Square};
+use arimaa::notation::WrittenGame;
+use arimaa::rules::{Bitboard, Board, Kind, Piece, Position, Side, Square};
 use engine::config::{MIN_PIECES, OpeningsConfig};
 use engine::encoding::READABLE_VERSIONS;
 use engine::record::{
@@ -206,13 +207,14 @@ fn put_some_pieces(board: &mut Board, side: Side, pieces: usize, rng: &mut impl 
 fn read_openings(path: &Path) -> Result<Vec<Opening>> {
     let what = format!("selfplay.openings.file {}", path.display());
     let written = openings::read_openings(path, &what)?;
-    Ok(written
-        .iter()
-        .map(|written| opening_of(&written.game))
-        .collect())
+    Ok(written.iter().map(opening_of).collect())
 }
 
-fn opening_of(game: &Game) -> Opening {
+fn opening_of(
+    WrittenGame {
+        game, conclusion, ..
+    }: &WrittenGame,
+) -> Opening {
     let start = if *game.start() == Position::INITIAL {
         Start::Opening
     } else {
@@ -229,7 +231,7 @@ fn opening_of(game: &Game) -> Opening {
     Opening {
         start,
         turns,
-        is_whole_game: game.outcome().is_some(),
+        is_whole_game: game.outcome().is_some() || conclusion.is_some(),
     }
 }
 
@@ -287,15 +289,21 @@ mod tests {
         let over = format_record(&won().to_game().unwrap());
         let silver = *game(1, 9).to_game().unwrap().position();
         let gold = *game(1, 10).to_game().unwrap().position();
-        let text = format!("# mine\n{silver}\n{gold}\n\n{begun}\n\n\n{over}");
+        let resigned = format_record(&game(2, 15).to_game().unwrap());
+        let text =
+            format!("# mine\n{silver}\n{gold}\n\n{begun}\n\n\n{over}\n\n{resigned}8s resigns\n");
         let starts = from_file(&text).unwrap();
-        let [first, second, opening, won] = &starts.openings[..] else {
+        let [first, second, opening, won, resigned] = &starts.openings[..] else {
             panic!("{:?}", starts.openings);
         };
         let expected = |position| Start::Position(StartPosition::new(position));
         assert_eq!([first.start, second.start], [&silver, &gold].map(expected));
         assert_eq!((opening.start, opening.turns.len()), (Start::Opening, 9));
         assert!(won.is_whole_game && !opening.is_whole_game);
+        assert!(
+            resigned.is_whole_game,
+            "it is not resumed where it was lost"
+        );
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let mut lengths = [0; 3];
         for _ in 0..400 {

@@ -345,7 +345,8 @@ fn last_unfinished(matches: Vec<(PathBuf, u64)>, plan: &MatchPlan) -> Result<Opt
 fn labels(players: &[LoadedPlayer], origin: &SpecOrigin) -> Vec<String> {
     match (origin, players) {
         (SpecOrigin::Pair, [a, b]) => {
-            lettered([a, b].map(|player| player.player.short_name())).into()
+            let name = |player: &LoadedPlayer| player.spec.name.clone();
+            lettered([a, b].map(|of| name(of).unwrap_or_else(|| of.player.short_name()))).into()
         }
         _ => players.iter().map(|player| player.label.clone()).collect(),
     }

@@ -188,7 +188,10 @@ impl Entry {
     fn work(&self, players: &Players, most_time: Duration) {
         let reviewed = players.open(&self.player).and_then(|mut evaluator| {
             let reviewed = self.review(players, &mut evaluator, most_time);
-            players.give_back(evaluator);
+            // One that failed may be unusable.
+            if reviewed.is_ok() {
+                players.give_back(evaluator);
+            }
             reviewed.map_err(ApiError::from)
         });
         match reviewed {

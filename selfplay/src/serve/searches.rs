@@ -248,7 +248,10 @@ impl Entry {
         let searched = match players.open(&self.player) {
             Ok(mut evaluator) => {
                 let searched = self.search(players, &mut evaluator, limits, search);
-                players.give_back(evaluator);
+                // One that failed may be unusable.
+                if searched.is_ok() {
+                    players.give_back(evaluator);
+                }
                 searched.map_err(ApiError::from)
             }
             Err(error) => Err(error),

@@ -296,7 +296,10 @@ impl Player {
     }
 
     /// An evaluator for the calling thread; none for a player that needs none.
-    fn evaluator(&self) -> Result<Option<Box<dyn Evaluator>>> {
+    pub(crate) fn evaluator(&self) -> Result<Option<Box<dyn Evaluator>>> {
+        if let Some(network) = &self.served {
+            return Ok(Some(Box::new(network.client())));
+        }
         Ok(match &self.name {
             PlayerName::Random | PlayerName::Engine(_) => None,
             PlayerName::Uniform => Some(Box::new(Uniform)),
