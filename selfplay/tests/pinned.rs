@@ -198,9 +198,9 @@ fn generated_games_are_pinned() {
     ]
     .map(|(network, mode)| generated(network, mode));
     let expected = [
-        "e4178c5e9908824f10fa96c59a9e741fc8c22f755319c16bb7e01804f7d42d04",
+        "f7f3eb92197c716a8276618a8bb755fbd1161e6e8b896145c68078bf3af7d215",
         "6795a75dc99cce030318e68f274cfb28c60ea3ca48d10b0e1a7c59fc937cfca0",
-        "fc9caf0c28cc046fca5da299b50352ab98d12d074b36ee9581ef03d5d815c26f",
+        "99cdbdc55701f63e95366052512e7022fd3fd0385bde92c174679c6ae4686f90",
         "e092d91b09467f915726d54bab737b8bc53618af357ee5e5d0d2c959446135e4",
     ];
     assert_eq!(found, expected);
@@ -255,7 +255,7 @@ fn matched(a: &str, b: &str, mode: &str) -> String {
 fn matches_are_the_ones_that_they_were() {
     let found = ["puct", "gumbel"].map(|mode| matched("material", "uniform", mode));
     let expected = [
-        "b485d037f8af71e18e493741cce3eb8d3e01a736cb45d564510e43fc4e1f971b",
+        "cbcf9c76237cf1aba53b49e6495da85cfd35636f7bcc44dcaa66ced70d42c53a",
         "ccc2f93cf823f70c83f27a62f494aad5d531a3efa3b66d158db39288eb2d7254",
     ];
     assert_eq!(found, expected);

@@ -215,3 +215,29 @@ impl ParseStep for str {
         )
     }
 }
+
+/// Zobrist keys of a cycle of turns cancel out.
+#[test]
+fn forbidden_positions_of_a_cycle_have_a_key() {
+    let cycle = [
+        position(Side::Gold, "Ra1 Eb2 eg7 rh8"),
+        position(Side::Silver, "Ra1 Eb3 eg7 rh8"),
+        position(Side::Gold, "Ra1 Eb3 eg6 rh8"),
+        position(Side::Silver, "Ra1 Eb2 eg6 rh8"),
+    ];
+    assert_eq!(cycle.iter().fold(0, |all, of| all ^ of.key()), 0);
+    let key = |positions: &[Position]| {
+        let mut history = History::default();
+        for position in positions {
+            history.push(position);
+            history.push(position);
+        }
+        let again: History = std::collections::BTreeMap::from(history.clone())
+            .try_into()
+            .unwrap();
+        assert_eq!(again, history);
+        history.forbidden_key()
+    };
+    assert_ne!(key(&cycle), key(&[]));
+    assert_ne!(key(&cycle[..2]), key(&cycle[2..]));
+}

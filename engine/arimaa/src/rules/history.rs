@@ -1,6 +1,7 @@
 //! How often each position has stood at the end of a turn.
 
 use super::position::Position;
+use super::zobrist::mix;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -17,6 +18,7 @@ use std::collections::BTreeMap;
 /// assert!(history.forbids(&position), "a third time is not allowed");
 /// history.pop(&position);
 /// assert_eq!((history.count(&position), history.forbids_any()), (1, false));
+/// assert_eq!(history.forbidden_key(), 0);
 /// # Ok::<(), arimaa::notation::NotationError>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,7 +30,7 @@ use std::collections::BTreeMap;
 pub struct History {
     counts: FxHashMap<u64, u8>,
     forbidden: usize,
-    /// The exclusive or of the forbidden positions' keys.
+    /// See [`forbidden_key`](Self::forbidden_key).
     forbidden_key: u64,
 }
 
@@ -71,7 +73,8 @@ impl History {
         self.forbidden
     }
 
-    /// A key of the set of forbidden positions: the exclusive or of their keys.
+    /// A key of the set of forbidden positions: the exclusive or of numbers that follow from their Zobrist keys. (The keys themselves cancel
+    /// out in a cycle of turns: they are exclusive ors too.)
     #[inline]
     pub fn forbidden_key(&self) -> u64 {
         self.forbidden_key
@@ -83,7 +86,7 @@ impl History {
         *count = count.saturating_add(1);
         if *count == 2 {
             self.forbidden += 1;
-            self.forbidden_key ^= position.key();
+            self.forbidden_key ^= mix(position.key());
         }
     }
 
@@ -94,7 +97,7 @@ impl History {
         };
         if *count == 2 {
             self.forbidden -= 1;
-            self.forbidden_key ^= position.key();
+            self.forbidden_key ^= mix(position.key());
         }
         *count -= 1;
         if *count == 0 {
@@ -119,7 +122,7 @@ impl TryFrom<BTreeMap<u64, u8>> for History {
         let forbidden = || counts.iter().filter(|&(_, &count)| count >= 2);
         Ok(Self {
             forbidden: forbidden().count(),
-            forbidden_key: forbidden().fold(0, |all, (key, _)| all ^ key),
+            forbidden_key: forbidden().fold(0, |all, (&key, _)| all ^ mix(key)),
             counts: counts.into_iter().collect(),
         })
     }

@@ -24,7 +24,7 @@ const VISIT_FLOOR: f64 = 0.25;
 const DEVIATIONS: f64 = 2.0;
 
 /// How often another turn is drawn from the tree in place of one that turned out to be lost, before all others are looked at.
-const REDRAWS: usize = 3;
+const REDRAWS: usize = 2;
 
 /// How many simulations lie between two looks at whether the decision can still change.
 const DECIDED_INTERVAL: u32 = 16;
