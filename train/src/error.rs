@@ -178,6 +178,8 @@ pub(crate) enum TrainError {
         games: usize,
         /// Rows of a batch.
         batch_size: u32,
+        /// Whether the run never had more.
+        is_first: bool,
     },
     /// The memory for rows is too small for a batch.
     #[error(
@@ -355,12 +357,25 @@ impl TrainError {
         }
     }
 
+    /// The error of a run that never had more rows, for `map_err`.
+    pub(crate) fn of_first(mut self) -> Self {
+        if let Self::TooFewRows { is_first, .. } = &mut self {
+            *is_first = true;
+        }
+        self
+    }
+
     /// What is missing, in words, if more games would resolve the error.
     pub(crate) fn missing_games(&self) -> Option<String> {
         match self {
             Self::NothingNew { missing, .. } => Some(missing.clone()),
             // Of games without a row, more would help as little.
-            Self::TooFewRows { rows: 1.., .. } => Some(self.to_string()),
+            Self::TooFewRows {
+                is_first: true,
+                rows,
+                games,
+                ..
+            } if *rows > 0 || *games == 0 => Some(self.to_string()),
             Self::Interrupted { error, .. } => error.missing_games(),
             _ => None,
         }

@@ -276,14 +276,15 @@ fn wait_for_rows(
     let mut new = WindowCounts::default();
     loop {
         new += supply.look(&config.train)?;
+        if supply.state().seen_rows < batch_size.into() {
+            // Nothing says that a generator makes more.
+            check_rows(&supply.open_window(&config.train)?, config)
+                .map_err(TrainError::of_first)?;
+        }
         if supply.allows(batch_size) {
             return Ok(Some(new));
         }
         let missing = supply.shortage(&config.train, 1);
-        if supply.state().seen_rows < batch_size.into() {
-            // Nothing says that a generator makes more.
-            check_rows(&supply.open_window(&config.train)?, config)?;
-        }
         let Some(waits) = &waits else {
             return Err(TrainError::NothingNew {
                 folder: run.shards(),
@@ -357,6 +358,7 @@ pub(crate) fn check_rows(window: &Window, config: &Config) -> Result<(), TrainEr
         rows,
         games: window.training_games(),
         batch_size,
+        is_first: false,
     })
 }
 

@@ -81,7 +81,7 @@ impl DataSupply {
         Ok(counts)
     }
 
-    /// If the reuse factor has risen, the rows of the present window may be used more often too. A fall takes nothing back.
+    /// If the reuse factor has risen, the rows of the present window may be used more often too. A fall takes back only what expires.
     fn credit_rise(&mut self, config: &TrainConfig) {
         let state = &mut self.state;
         let uses = f64::from(config.reuse_factor);
@@ -96,8 +96,17 @@ impl DataSupply {
     pub(crate) fn open_window(&mut self, config: &TrainConfig) -> Result<Window, TrainError> {
         self.state.window_rows = window_rows(config, self.state.seen_rows);
         let window = self.reopen_window()?;
-        let most = window.training_rows() as f64 * f64::from(config.reuse_factor);
-        self.state.allowance = self.state.allowance.min(most);
+        let (rows, uses) = (
+            window.training_rows() as f64,
+            f64::from(config.reuse_factor),
+        );
+        let state = &mut self.state;
+        let expired = (state.allowance - rows * uses).max(0.0);
+        if expired > 0.0 {
+            state.allowance = rows * uses;
+            // What expires may be given again by a rise.
+            state.reuse_factor = (state.reuse_factor - expired / rows).max(uses);
+        }
         Ok(window)
     }
 

@@ -302,7 +302,7 @@ function workInWords(run) {
 }
 
 function trainerInWords(run) {
-  const { phase, time, trainer } = run;
+  const { phase, time, trainer, waiting } = run;
   if (!phase) return trainingInWords(run);
   const since = `It began ${duration(Math.max(0, time - phase.time))} ago.`;
   const left = run.time_left?.generations && run.time_left.seconds !== null
@@ -311,7 +311,8 @@ function trainerInWords(run) {
   if (phase.phase === 'self_play') return `The loop collects games for network ${network}. ${since}${left}`;
   if (phase.phase === 'matches') return `The loop measures network ${network} in matches. ${since}${left}`;
   const isOld = !trainer || trainer.time < phase.time;
-  return `${isOld ? `The loop trains network ${network}.` : trainingInWords(run)} ${since}${left}`;
+  const begins = `The loop trains network ${network}.${waiting ? ` It waits: ${waiting}.` : ''}`;
+  return `${isOld ? begins : trainingInWords(run)} ${since}${left}`;
 }
 
 function trainingInWords({ trainer, time, waiting }) {

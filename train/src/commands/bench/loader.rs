@@ -58,6 +58,7 @@ pub(super) fn measure(
             rows: window.training_rows(),
             games: window.training_games(),
             batch_size: config.batch_size,
+            is_first: false,
         });
     }
     let options = LoaderOptions::new(config, 0, 1);

@@ -162,18 +162,22 @@ fn rows_are_not_given_again_when_the_reuse_factor_falls_and_rises() {
         ..config.train.clone()
     };
     let mut supply = DataSupply::new(&run, &config.train, SupplyState::default());
-    let mut look = |reuse_factor| {
+    let look = |supply: &mut DataSupply, reuse_factor| {
         supply.look(&with(reuse_factor)).unwrap();
         let state = supply.state();
         state.allowance / state.seen_rows as f64
     };
     for factor in [2.0, 1.0, 2.0] {
-        assert_eq!(look(factor), 2.0);
+        assert_eq!(look(&mut supply, factor), 2.0);
     }
     write_more_games(&run, 2);
-    let mean = look(1.0);
+    let mean = look(&mut supply, 1.0);
     assert!(1.0 < mean && mean < 2.0, "{mean}");
-    assert!((look(2.0) - 2.0).abs() < 1e-9);
+    assert!((look(&mut supply, 2.0) - 2.0).abs() < 1e-9);
+    // What expired with the factor's fall is given again.
+    supply.open_window(&with(1.0)).unwrap();
+    assert!((look(&mut supply, 1.0) - 1.0).abs() < 1e-9);
+    assert!((look(&mut supply, 2.0) - 2.0).abs() < 1e-9);
 }
 
 #[test]
