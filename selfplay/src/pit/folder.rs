@@ -29,7 +29,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-const PLAN: &str = "match.toml";
+pub(super) const PLAN: &str = "match.toml";
 const LOCK: &str = "match.lock";
 
 /// The most bytes of a plan; a usual one has a few thousand.
@@ -324,7 +324,7 @@ fn is_named(folder: &Path, name: &str) -> bool {
 }
 
 /// The plan of a folder; none if it is no match.
-fn read_plan(folder: &Path) -> Result<Option<MatchPlan>, PlanError> {
+pub(super) fn read_plan(folder: &Path) -> Result<Option<MatchPlan>, PlanError> {
     let damaged = |reason: &dyn std::fmt::Display| PlanError::Damaged(reason.to_string());
     let bytes = match read_whole(&folder.join(PLAN), MAX_PLAN_BYTES) {
         Err(error) if error.kind() == ErrorKind::NotFound && !folder.join(RESULTS).exists() => {
@@ -337,7 +337,7 @@ fn read_plan(folder: &Path) -> Result<Option<MatchPlan>, PlanError> {
 }
 
 /// The results by game, and the number of torn lines.
-fn read_results(folder: &Path) -> Result<(BTreeMap<u64, GameSummary>, usize)> {
+pub(super) fn read_results(folder: &Path) -> Result<(BTreeMap<u64, GameSummary>, usize)> {
     let path = folder.join(RESULTS);
     let bytes = match read_whole(&path, MAX_RESULTS_BYTES) {
         Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
@@ -359,6 +359,7 @@ fn read_results(folder: &Path) -> Result<(BTreeMap<u64, GameSummary>, usize)> {
 mod tests {
     use super::super::plan::tests::plan;
     use super::super::result::tests::summary;
+    use super::super::sprt::SprtOrder;
     use super::*;
 
     fn found(out: &Path, plan: &MatchPlan) -> Result<PathBuf, String> {
@@ -500,5 +501,42 @@ mod tests {
         drop(folder);
         let (_, games) = resumed(&path, &plan());
         assert_eq!(games.keys().copied().collect::<Vec<_>>(), [0, 1, 4]);
+    }
+
+    #[test]
+    fn a_match_is_finished_when_no_game_is_left_to_play() {
+        let out = tempfile::tempdir().unwrap();
+        let path = played(out.path(), 12);
+        let is_finished = |plan: &MatchPlan, over| {
+            fs::write(path.join(PLAN), plan.to_toml()).unwrap();
+            crate::pit::is_finished(&path, over).unwrap()
+        };
+        let whole = MatchPlan {
+            seed: u64::MAX,
+            ..plan()
+        };
+        assert!(is_finished(&whole, 20) && !is_finished(&whole, 19));
+        let part = MatchPlan {
+            part: Some("1/3".parse().unwrap()),
+            ..plan()
+        };
+        assert!(is_finished(&part, 8) && !is_finished(&part, 7));
+        // Twelve won games decide one test and not the other.
+        let sprt = |elo1| MatchPlan {
+            sprt: Some(SprtOrder {
+                elo0: 0.0,
+                elo1,
+                alpha: 0.2,
+                beta: 0.2,
+            }),
+            ..plan()
+        };
+        assert!(is_finished(&sprt(400.0), 12) && !is_finished(&sprt(5.0), 12));
+        let other = plan().to_toml().replace("format = 4", "format = 3");
+        fs::write(path.join(PLAN), other).unwrap();
+        assert!(!crate::pit::is_finished(&path, 20).unwrap());
+        fs::write(path.join(PLAN), "format = 4").unwrap();
+        let error = crate::pit::is_finished(&path, 20).unwrap_err();
+        assert!(error.to_string().contains("m/match.toml: "), "{error}");
     }
 }

@@ -29,7 +29,6 @@ pub(crate) use arguments::PitArguments;
 pub(crate) use external_engine::FaultKind;
 pub(crate) use record::{OWN_SETUPS, RecordError, RecordRemarks, read_record, record_name};
 pub(crate) use result::{End, GameSummary, MAX_RESULTS_BYTES, RESULTS};
-pub(crate) use schedule::{Games, Schedule};
 
 use crate::output;
 use crate::worker::devices::Devices;
@@ -39,13 +38,14 @@ use arguments::Resume;
 use engine::config::Config;
 use engine::progress::{Progress, say};
 use engine::stop::{Exit, Stop};
-use folder::{Found, MatchFolder, Resumed};
+use folder::{Found, MatchFolder, Resumed, read_plan, read_results};
 use opening::OpeningSource;
 use part::Part;
-use plan::{MATCH_FORMAT, MatchPlan};
+use plan::{MATCH_FORMAT, MatchPlan, PlanError};
 use player::{Defaults, LoadedPlayer, PlayerKind};
 use record::lettered;
 use report::MatchReport;
+use schedule::Games;
 use spec::{MatchSpec, SpecOrigin};
 use sprt::SequentialTest;
 use standings::{Results, in_whole};
@@ -85,7 +85,10 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let stop = arguments.workers.stop.listen()?;
-    let prepared = prepare(arguments, &config)?;
+    let prepared = match prepare(arguments, &config, &stop) {
+        Err(_) if stop.is_requested() => return Ok(interrupted()),
+        prepared => prepared?,
+    };
     let plan = prepared.plan.clone();
     let (parts, resume) = if arguments.join {
         (
@@ -145,6 +148,24 @@ fn is_over(plan: &MatchPlan, results: &Results) -> bool {
     results.is_decided() || plan.games_of(results.missing()).is_empty()
 }
 
+/// Whether the match in a folder is finished, of which so many games are over. A match of another format version is not known to be.
+///
+/// # Errors
+/// The plan is damaged, or the results can't be read.
+pub(crate) fn is_finished(folder: &Path, over: u64) -> Result<bool> {
+    let plan = match read_plan(folder) {
+        Ok(Some(plan)) => plan,
+        Ok(None) | Err(PlanError::Version(_)) => return Ok(false),
+        Err(error) => bail!("{}: {error}", folder.join(folder::PLAN).display()),
+    };
+    if plan.sprt.is_some() {
+        let (results, _) = read_results(folder)?;
+        return Ok(is_over(&plan, &results_of(&plan, results)?));
+    }
+    let all = Games::new(plan.schedule, plan.players.len(), plan.games).count();
+    Ok(over >= plan.games_of((0..all).collect()).len() as u64)
+}
+
 /// After a stop.
 fn interrupted() -> ExitCode {
     say("the match was stopped: the same command resumes it");
@@ -152,7 +173,7 @@ fn interrupted() -> ExitCode {
 }
 
 /// Checks the request, and opens all players.
-fn prepare(arguments: &PitArguments, config: &Config) -> Result<Prepared> {
+fn prepare(arguments: &PitArguments, config: &Config, stop: &Stop) -> Result<Prepared> {
     let (spec, origin) = arguments.spec()?;
     spec.check(&origin)?;
     let devices = arguments.workers.device.devices(config)?;
@@ -163,6 +184,7 @@ fn prepare(arguments: &PitArguments, config: &Config) -> Result<Prepared> {
         evaluations: spec.evaluations,
         clock: spec.clock,
         devices: &devices,
+        stop,
     };
     let max_turns = spec.max_turns.unwrap_or(config.matches.max_turns);
     let (openings, openings_plan) = OpeningSource::new(&spec, &origin, defaults, max_turns)?;

@@ -9,8 +9,8 @@ use anyhow::{Context, Error, Result, bail, ensure};
 use engine::config::{AutoOr, Config, PlayerSpec, Precision, SearchConfig};
 use engine::progress::say;
 use engine::search::{Budget, SearchOptions};
+use engine::stop::Stop;
 use serde::{Deserialize, Serialize};
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use toml::Table;
 
@@ -23,6 +23,8 @@ pub(super) struct Defaults<'a> {
     /// Of external engines.
     pub(super) clock: Option<TimeControl>,
     pub(super) devices: &'a Devices,
+    /// Ends the start of external engines.
+    pub(super) stop: &'a Stop,
 }
 
 /// A player of a match that was found and checked.
@@ -100,7 +102,7 @@ impl LoadedPlayer {
         let player = match &kind {
             PlayerKind::Engine(engine) => {
                 let named = || key("player");
-                let engine = engine.start(&AtomicBool::new(false)).with_context(named)?;
+                let engine = engine.start(defaults.stop.flag()).with_context(named)?;
                 for complaint in &engine.complaints {
                     // It is another program's text.
                     let complaint = complaint.replace(char::is_control, "?");
@@ -272,6 +274,7 @@ mod tests {
             evaluations,
             clock: None,
             devices: &devices,
+            stop: &Stop::default(),
         };
         let origin = SpecOrigin::File("m.toml".into());
         LoadedPlayer::new(0, &text.parse()?, defaults, &origin)

@@ -2,14 +2,14 @@
 
 use super::games::GamesIndex;
 use super::series::TrainLog;
-use crate::pit::{Games, Schedule};
+use crate::pit::is_finished;
 use engine::files::{ChecksumForm, FileLock, make_folders, now_in, read_whole};
 use engine::run::{
     FolderSize, GameSpeed, GeneratorPaths, GeneratorReport, LogLine, Problems, RunClock,
     RunDirectory, TimeLeft, folder_sizes, network_name,
 };
-use serde::de::{DeserializeOwned, IgnoredAny};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fs;
 use std::io::ErrorKind;
@@ -192,9 +192,12 @@ fn matches(pit: &Path, games: impl Fn(&str) -> usize, problems: &mut Problems) -
         .map(|entry| {
             let name = entry.file_name().to_string_lossy().into_owned();
             let games = games(&name);
-            let planned = planned_games(&entry.path().join("match.toml"), problems);
+            let finished = is_finished(&entry.path(), games as u64);
             Match {
-                finished: planned.is_some_and(|planned| games as u64 >= planned),
+                finished: finished.unwrap_or_else(|error| {
+                    problems.add(format!("{error:#}"));
+                    false
+                }),
                 games,
                 name,
             }
@@ -202,34 +205,6 @@ fn matches(pit: &Path, games: impl Fn(&str) -> usize, problems: &mut Problems) -
         .collect();
     matches.sort_by(|one, other| one.name.cmp(&other.name));
     matches
-}
-
-/// The games of a match by its plan.
-fn planned_games(path: &Path, problems: &mut Problems) -> Option<u64> {
-    let text = ChecksumForm::Toml.read(file(path, problems)?);
-    let plan = text.and_then(|text| {
-        let plan: Result<toml::Table, _> = toml::from_str(&text);
-        plan.map_err(|error| error.message().to_owned())
-    });
-    let games = plan.and_then(|plan| {
-        let games = games_of_plan(plan);
-        games.ok_or_else(|| "`games`, `players` or `schedule` is missing".to_owned())
-    });
-    games
-        .map_err(|reason| problems.add(format!("{}: {reason}", path.display())))
-        .ok()
-}
-
-/// Other versions of the plan count too: only these keys are read.
-fn games_of_plan(plan: toml::Table) -> Option<u64> {
-    #[derive(Deserialize)]
-    struct PlannedMatch {
-        games: u64,
-        schedule: Schedule,
-        players: Vec<IgnoredAny>,
-    }
-    let plan: PlannedMatch = plan.try_into().ok()?;
-    Some(Games::new(plan.schedule, plan.players.len(), plan.games).count())
 }
 
 /// A small file of JSON; none where there is none. Its checksum, where it has one, must match.
@@ -264,40 +239,21 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_match_is_finished_when_all_its_games_are_played() {
+    fn a_match_without_a_whole_plan_is_not_finished() {
         let folder = tempfile::tempdir().unwrap();
-        let found = |name: &str, plan: &str| {
-            let folder = folder.path().join(name);
-            fs::create_dir(&folder).unwrap();
-            fs::write(folder.join("match.toml"), plan).unwrap();
-        };
-        let three = "players = [{}, {}, {}]\ngames = 4\nschedule =";
-        found("a", &format!("{three} \"round-robin\""));
-        found("b", &format!("{three} \"round-robin\""));
-        found("c", &format!("{three} \"first-against-others\""));
-        found("d", "games = 1");
-        let games = |name: &str| match name {
-            "a" => 12,
-            "b" => 11,
-            "c" => 8,
-            _ => 5,
-        };
+        for name in ["a", "b"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        fs::write(folder.path().join("b/match.toml"), "games = 1").unwrap();
         let mut problems = Problems::default();
-        let matches = matches(folder.path(), games, &mut problems);
+        let matches = matches(folder.path(), |_| 5, &mut problems);
         assert_eq!(problems.as_slice().len(), 1, "{problems:?}");
-        assert!(
-            problems.as_slice()[0]
-                .ends_with("d/match.toml: `games`, `players` or `schedule` is missing")
-        );
-        let finished: Vec<(&str, bool)> = matches
+        assert!(problems.as_slice()[0].contains("b/match.toml: "));
+        let found: Vec<(&str, usize, bool)> = matches
             .iter()
-            .map(|one| (one.name.as_str(), one.finished))
+            .map(|one| (one.name.as_str(), one.games, one.finished))
             .collect();
-        assert_eq!(
-            finished,
-            [("a", true), ("b", false), ("c", true), ("d", false)]
-        );
-        assert_eq!(matches[3].games, 5);
+        assert_eq!(found, [("a", 5, false), ("b", 5, false)]);
     }
 
     #[test]
