@@ -71,21 +71,31 @@ pub(super) fn tune(
     if precision != Precision::Fp32 {
         forward.body.set_fused(true);
         let plain = found.evaluations_per_second();
-        let tried = forward
-            .check(check, &[found.batch])
-            .and_then(|_| rows.measure(forward, found.batch, each));
+        // Each size has a way of its own to be computed: the fused form has to do all that the plain one does.
+        let sizes: Vec<usize> = found.rates.iter().map(|rate| rate.batch).collect();
+        let tried = forward.check(check, &[found.batch]).and_then(|_| {
+            if rows
+                .measure(forward, found.batch, each)?
+                .evaluations_per_second
+                <= plain
+            {
+                return Ok(None);
+            }
+            let rates = sizes.iter().map(|&size| rows.measure(forward, size, each));
+            rates.collect::<Result<Vec<Rate>, _>>().map(Some)
+        });
         match tried {
-            Ok(rate) if rate > plain => {
-                notes.push(format!(
-                    "{device}: cuDNN's fused convolutions are used: {rate:.0} evaluations a second instead of {plain:.0}"
-                ));
-                let rates = rows.measure_all(forward, &SIZES, each, device, notes)?;
+            Ok(Some(rates)) => {
                 found = BatchTuning {
                     fused: true,
                     ..BatchTuning::of(rates)
                 };
+                let rate = found.evaluations_per_second();
+                notes.push(format!(
+                    "{device}: cuDNN's fused convolutions are used: {rate:.0} evaluations a second instead of {plain:.0}"
+                ));
             }
-            Ok(_) => forward.body.set_fused(false),
+            Ok(None) => forward.body.set_fused(false),
             Err(error) => {
                 forward.body.set_fused(false);
                 notes.push(format!(
@@ -129,10 +139,7 @@ impl Rows {
         let mut rates = Vec::new();
         for &batch in sizes {
             match self.measure(forward, batch, time) {
-                Ok(evaluations_per_second) => rates.push(Rate {
-                    batch,
-                    evaluations_per_second,
-                }),
+                Ok(rate) => rates.push(rate),
                 Err(error) if error.is_out_of_memory() && !rates.is_empty() => {
                     notes.push(format!(
                         "{device}: out of memory with {batch} rows: larger batches are left out"
@@ -151,7 +158,7 @@ impl Rows {
         forward: &mut PackedForward,
         batch: usize,
         time: Duration,
-    ) -> Result<f64, NetworkError> {
+    ) -> Result<Rate, NetworkError> {
         let mut answers = vec![0.0; batch * ANSWER_FLOATS];
         let mut run = |rounds: u32| -> Result<Duration, NetworkError> {
             let begun = Instant::now();
@@ -167,7 +174,10 @@ impl Rows {
         let one = run(1)?.max(Duration::from_micros(1));
         let rounds = (time.as_secs_f64() / one.as_secs_f64()).clamp(1.0, 10_000.0) as u32;
         let seconds = run(rounds)?.as_secs_f64();
-        Ok(f64::from(rounds) * batch as f64 / seconds)
+        Ok(Rate {
+            batch,
+            evaluations_per_second: f64::from(rounds) * batch as f64 / seconds,
+        })
     }
 }
 

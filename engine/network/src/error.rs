@@ -172,6 +172,7 @@ impl NetworkError {
         self.says(&[
             "out of memory",
             "alloc_failed",
+            "allocation_failed",
             "can't allocate memory",
             "not enough memory",
         ])
@@ -310,6 +311,9 @@ mod tests {
         let says = |text: &str| NetworkError::Torch(text.into()).is_out_of_memory();
         assert!(says("CUDA out of memory. Tried to allocate 2.00 GiB."));
         assert!(says("CUDA error: out of memory"));
+        assert!(says(
+            "cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED"
+        ));
         assert!(!says(
             "CUDA error: an illegal memory access was encountered"
         ));

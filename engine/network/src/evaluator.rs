@@ -176,7 +176,7 @@ fn bf16_bytes(number: f32) -> [u8; 2] {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::model::tests::decided_network;
+    use crate::model::tests::{cpu_precisions, decided_network};
     use crate::samples::{Sample, random_states};
 
     fn query(sample: &Sample) -> Query {
@@ -208,7 +208,7 @@ pub(super) mod tests {
     #[test]
     fn answers_do_not_depend_on_the_batch() {
         let network = decided_network(2, 16);
-        for precision in [Precision::Fp32, Precision::Bf16] {
+        for &precision in cpu_precisions() {
             let mut evaluator = evaluator(&network, precision);
             let queries = queries(13, 1_027);
             let together = evaluate(&mut evaluator, &queries);

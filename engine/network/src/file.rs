@@ -19,7 +19,7 @@ use std::path::Path;
 use tch::{Device, TchError, Tensor};
 
 /// The version of the weights file: which tensors it holds under which names, and its metadata.
-pub const FORMAT_VERSION: u32 = 3;
+const FORMAT_VERSION: u32 = 3;
 
 /// The versions that are read. Version 2 had no auxiliary heads.
 const READABLE_FORMATS: RangeInclusive<u32> = 2..=FORMAT_VERSION;
@@ -57,7 +57,7 @@ pub struct NetworkFile {
     pub encoding: u32,
     /// Where it comes from.
     pub origin: Origin,
-    /// The hash of the file; see [`identity`].
+    /// The BLAKE3 hash of the file, in hexadecimal digits.
     pub identity: String,
 }
 
@@ -132,11 +132,6 @@ impl Metadata {
     }
 }
 
-/// The identity of a network: the BLAKE3 hash of its file, in hexadecimal digits.
-pub fn identity(path: &Path) -> Result<String, NetworkError> {
-    Ok(hash(&read(path)?))
-}
-
 fn hash(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
 }
@@ -156,7 +151,7 @@ fn in_file(path: &Path) -> impl Fn(FileFault) -> NetworkError {
 }
 
 impl Network {
-    /// Writes the network to a file, whole or not at all, and returns its [`identity`]. A file of that name is replaced. A
+    /// Writes the network to a file, whole or not at all, and returns its [identity](NetworkFile::identity). A file of that name is replaced. A
     /// network with a number that is not finite is not written.
     pub fn save(&self, path: &Path, origin: &Origin) -> Result<String, NetworkError> {
         let mut contents = Vec::with_capacity(self.tensors().len());

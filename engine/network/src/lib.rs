@@ -52,10 +52,10 @@ pub use device::{Device, DeviceParseError, set_single_threaded};
 pub use engine::config::Precision;
 pub use error::{FileFault, NetworkError, catch_torch_panics};
 pub use evaluator::{MAX_CPU_BATCH, NetworkEvaluator};
-pub use file::{FORMAT_VERSION, NetworkFile, Origin, identity};
+pub use file::{NetworkFile, Origin};
 pub use heads::{END_REASONS, HEADS, Head, HeadLoss, HeadOutput, HeadSpec, PerHead, RowWeight};
 pub use model::{Network, Parameter};
-pub use precision::training_kind;
+pub use precision::{cpu_computes_bf16, training_kind};
 pub use prepare::Drift;
 pub use service::{
     DeviceCounters, EvaluationClient, EvaluationService, ServedNetwork, ServiceDevice, tuning_file,

@@ -276,7 +276,7 @@ mod tests {
     use crate::batch::unpack_rows;
     use crate::evaluator::NetworkEvaluator;
     use crate::model::Network;
-    use crate::model::tests::decided_network;
+    use crate::model::tests::{cpu_precisions, decided_network};
     use crate::positions::real_positions;
     use crate::prepare::Prepared;
     use engine::search::Evaluator;
@@ -338,7 +338,7 @@ mod tests {
     fn packed_evaluation_agrees_with_the_evaluator() {
         let network = decided_network(3, 16);
         let queries = real_positions(200).unwrap();
-        for precision in [Precision::Fp32, Precision::Bf16] {
+        for &precision in cpu_precisions() {
             let mut evaluator = NetworkEvaluator::new(&network, precision, "test").unwrap();
             let mut expected = Evaluations::default();
             evaluator.evaluate(&queries, &mut expected).unwrap();

@@ -18,7 +18,9 @@ pub(super) fn choices(
         },
         (Precision::Auto, _) if cpu_has_fast_bf16() => Ok(&[Precision::Bf16, Precision::Fp32]),
         (Precision::Auto | Precision::Fp32, _) => Ok(&[Precision::Fp32]),
-        (Precision::Bf16, _) => Ok(&[Precision::Bf16]),
+        (Precision::Bf16, Device::Cuda(_)) => Ok(&[Precision::Bf16]),
+        (Precision::Bf16, _) if cpu_computes_bf16() => Ok(&[Precision::Bf16]),
+        (Precision::Bf16, _) => Err(NetworkError::device(device, NO_BF16)),
         (Precision::Fp16, Device::Cuda(_)) => Ok(&[Precision::Fp16]),
         (Precision::Fp16, _) => Err(NetworkError::device(
             device,
@@ -26,6 +28,8 @@ pub(super) fn choices(
         )),
     }
 }
+
+const NO_BF16: &str = "this CPU can't compute bf16, which needs AVX-512 (BW, VL and DQ) or AVX-NE-CONVERT; choose auto or fp32";
 
 /// The type that a network plays in.
 pub(super) fn kind(precision: Precision) -> Kind {
@@ -37,15 +41,42 @@ pub(super) fn kind(precision: Precision) -> Kind {
 }
 
 /// The type that convolutions are computed in when a network is trained on a device: float or bf16.
-pub fn training_kind(precision: TrainingPrecision, device: tch::Device) -> Kind {
+///
+/// # Errors
+///
+/// A CPU that can't compute bf16.
+pub fn training_kind(
+    precision: TrainingPrecision,
+    device: tch::Device,
+) -> Result<Kind, NetworkError> {
     let bf16 = match (precision, device) {
+        (TrainingPrecision::Bf16, tch::Device::Cpu) if !cpu_computes_bf16() => {
+            return Err(NetworkError::device(Device::Cpu, NO_BF16));
+        }
         (TrainingPrecision::Bf16, _) => true,
         (TrainingPrecision::Auto, tch::Device::Cuda(number)) => {
             u16::try_from(number).is_ok_and(gpu_has_fast_bf16)
         }
         (TrainingPrecision::Auto | TrainingPrecision::Fp32, _) => false,
     };
-    if bf16 { Kind::BFloat16 } else { Kind::Float }
+    Ok(if bf16 { Kind::BFloat16 } else { Kind::Float })
+}
+
+/// Whether libtorch computes convolutions in bf16 on the CPU. Others than x86-64 are left to libtorch.
+pub fn cpu_computes_bf16() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // Leaf 7 exists on every CPU with AVX2; bit 5 of subleaf 1's EDX is AVX-NE-CONVERT.
+        let has_ne_convert = std::arch::x86_64::__cpuid_count(7, 1).edx >> 5 & 1 != 0;
+        let has_avx512 = std::is_x86_feature_detected!("avx512bw")
+            && std::is_x86_feature_detected!("avx512vl")
+            && std::is_x86_feature_detected!("avx512dq");
+        has_avx512 || has_ne_convert
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        true
+    }
 }
 
 /// Whether a GPU has units for bf16: from compute capability 8.0 on. They are at least 4 times as fast as fp32; older GPUs emulate
@@ -84,17 +115,32 @@ mod tests {
 
     #[test]
     fn processors_train_in_float_unless_told_otherwise() {
-        for (precision, kind) in [
-            (TrainingPrecision::Auto, Kind::Float),
-            (TrainingPrecision::Fp32, Kind::Float),
-            (TrainingPrecision::Bf16, Kind::BFloat16),
+        let kind = |precision, device| training_kind(precision, device).ok();
+        for (precision, expected) in [
+            (TrainingPrecision::Auto, Some(Kind::Float)),
+            (TrainingPrecision::Fp32, Some(Kind::Float)),
+            (
+                TrainingPrecision::Bf16,
+                cpu_computes_bf16().then_some(Kind::BFloat16),
+            ),
         ] {
-            assert_eq!(training_kind(precision, tch::Device::Cpu), kind);
+            assert_eq!(kind(precision, tch::Device::Cpu), expected);
         }
-        assert_eq!(
-            training_kind(TrainingPrecision::Fp32, tch::Device::Cuda(0)),
-            Kind::Float
-        );
+        let gpu = tch::Device::Cuda(0);
+        assert_eq!(kind(TrainingPrecision::Fp32, gpu), Some(Kind::Float));
+        assert_eq!(kind(TrainingPrecision::Bf16, gpu), Some(Kind::BFloat16));
+    }
+
+    #[test]
+    fn bf16_is_refused_where_the_processor_lacks_it() {
+        match choices(Precision::Bf16, Device::Cpu) {
+            Ok(choices) => assert!(cpu_computes_bf16() && choices == [Precision::Bf16]),
+            Err(error) => {
+                let message = error.to_string();
+                assert!(!cpu_computes_bf16() && message.ends_with("choose auto or fp32"));
+            }
+        }
+        assert!(cpu_computes_bf16() || !cpu_has_fast_bf16());
     }
 
     #[test]

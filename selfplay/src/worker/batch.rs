@@ -142,7 +142,7 @@ fn share(size: usize, place: usize, groups: usize) -> usize {
 
 /// One thread's games, in groups that take turns: while the batch of one is evaluated, the next is searched.
 ///
-/// A game's course doesn't depend on its group.
+/// A game's course doesn't depend on its group, unless a GPU's answers differ in their last digits.
 pub(crate) struct Batcher<G> {
     channels: Vec<Box<dyn EvaluationChannel>>,
     /// Evaluators whose channel was closed: their numbers are free.

@@ -9,8 +9,8 @@ use engine::search::{Evaluations, Evaluator, EvaluatorError, Query};
 use network::EvaluationClient;
 
 /// A worker's channel to an evaluator. Each slot has at most one batch in flight: while one slot's batch is evaluated, the worker
-/// prepares the next slot's. Answers depend on the queries alone, not on slots or other workers. A stopped worker drops its channel with
-/// batches in flight.
+/// prepares the next slot's. Answers depend on the queries alone, not on slots or other workers; on a GPU but for their last digits. A stopped
+/// worker drops its channel with batches in flight.
 pub(crate) trait EvaluationChannel: Send {
     /// The evaluator's name in messages and records.
     fn name(&self) -> &str;

@@ -57,7 +57,7 @@ impl Trainer {
                 average: Average::new(&network, config.average_decay)?,
                 network,
                 step: 0,
-                kind: training_kind(config.precision, device),
+                kind: training_kind(config.precision, device)?,
                 config,
             })
         })
@@ -92,12 +92,16 @@ impl Trainer {
     }
 
     /// Replaces the configuration from the next step on. The optimizer stays the same.
-    pub(crate) fn set_config(&mut self, config: TrainConfig) {
-        self.average.set_decay(config.average_decay);
+    ///
+    /// # Errors
+    /// The device can't train in the new precision; nothing has changed.
+    pub(crate) fn set_config(&mut self, config: TrainConfig) -> Result<(), TrainError> {
         if config.precision != self.config.precision {
-            self.kind = training_kind(config.precision, self.network.device());
+            self.kind = training_kind(config.precision, self.network.device())?;
         }
+        self.average.set_decay(config.average_decay);
         self.config = config;
+        Ok(())
     }
 
     /// Sets the number of steps since the run began.
@@ -165,7 +169,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::data::{GameRows, Target, samples};
     use engine::config::{Config, ScheduleKind, TrainingPrecision};
-    use network::{Architecture, Head};
+    use network::{Architecture, Head, cpu_computes_bf16};
     use rand::rngs::ChaCha8Rng;
     use rand::seq::SliceRandom;
     use rand::{RngExt, SeedableRng};
@@ -256,6 +260,9 @@ pub(crate) mod tests {
 
     #[test]
     fn a_network_learns_in_bf16_and_its_weights_stay_float() {
+        if !cpu_computes_bf16() {
+            return;
+        }
         let game = rows(128);
         let rows: Vec<RowRef> = game.rows().collect();
         let config = TrainConfig {
@@ -282,10 +289,11 @@ pub(crate) mod tests {
             assert_eq!(parameter.tensor.kind(), Kind::Float, "{}", parameter.name);
         }
         // Another precision is taken over with the configuration.
-        trainer.set_config(TrainConfig {
+        let changed = TrainConfig {
             precision: TrainingPrecision::Fp32,
             ..config
-        });
+        };
+        trainer.set_config(changed).unwrap();
         assert_eq!(trainer.kind, Kind::Float);
     }
 

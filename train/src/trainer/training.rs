@@ -344,6 +344,7 @@ impl<'a> Training<'a> {
             let options = LoaderOptions::new(&config.train, self.state.seed, 0);
             check_rows(&self.window, &config)
                 .and_then(|()| MemoryBudget::new(&self.window, &options))
+                .and_then(|_| self.trainer.set_config(config.train.clone()))
                 .map_err(|error| format!("{path}: {error}"))?;
             Ok((config, changes))
         });
@@ -354,7 +355,6 @@ impl<'a> Training<'a> {
                 }
                 let (generation, step) = (self.state.generation, self.state.step);
                 self.recorder.changed(generation, step, &changes);
-                self.trainer.set_config(config.train.clone());
                 self.config = config;
             }
             Err(message) => say(&format!(

@@ -2,7 +2,9 @@ use super::*;
 use crate::batch::unpack_rows;
 use crate::device::set_single_threaded;
 use crate::heads::{Head, HeadOutput};
+use crate::precision::cpu_computes_bf16;
 use crate::samples::{Sample, random_states};
+use engine::config::Precision;
 use engine::encoding::{InputRow, LegalMask, POLICY_SIZE, encode};
 use tch::no_grad;
 
@@ -15,6 +17,12 @@ pub(in super::super) fn rows(samples: &[Sample]) -> Vec<InputRow> {
 
 fn architecture(blocks: u32, channels: u32) -> Architecture {
     Architecture { blocks, channels }
+}
+
+/// The precisions that this CPU computes in.
+pub(in super::super) fn cpu_precisions() -> &'static [Precision] {
+    let all = &[Precision::Fp32, Precision::Bf16];
+    if cpu_computes_bf16() { all } else { &all[..1] }
 }
 
 /// A network like a trained one: its running statistics are those of real positions, and its outputs differ widely.

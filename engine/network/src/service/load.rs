@@ -128,7 +128,11 @@ impl LoadRequest {
             Box::new(move || {
                 device.use_own_stream()?;
                 let mut forward = PackedForward::new(body, device, precision, capacity)?;
-                forward.check(&check, &sizes)?;
+                // cuDNN chooses for each thread.
+                if forward.check(&check, &sizes).is_err() {
+                    forward.body.set_fused(false);
+                    forward.check(&check, &sizes)?;
+                }
                 Ok(Box::new(forward) as Box<dyn Forward>)
             }) as Make
         });

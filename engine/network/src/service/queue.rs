@@ -195,7 +195,8 @@ impl Queue {
     /// Has all threads drop a network.
     pub(super) fn unload(&self, id: NetworkId) {
         let network = self.change(|state| {
-            for jobs in state.devices.iter_mut().flat_map(|it| &mut it.jobs) {
+            let used = state.devices.iter_mut().filter(|it| it.lost.is_none());
+            for jobs in used.flat_map(|it| &mut it.jobs) {
                 jobs.push_back(Box::new(move |networks: &mut Networks| {
                     drop(networks.remove(&id));
                     Ok(())
@@ -262,8 +263,6 @@ impl Queue {
             }
             let reason = format!("device {} failed: {reason}", lost.counters.device);
             lost.lost = Some(reason.clone());
-            // A thread that panicked never gives its batch back.
-            lost.rest();
             let jobs = lost.take_jobs();
             for network in state.networks.values_mut() {
                 network.sizes[device].clear();

@@ -48,15 +48,17 @@ impl TuningCache {
         self.known.get(key).cloned()
     }
 
-    /// Keeps a tuning; in the file only if the device's memory held all sizes: other programs may leave
-    /// more of it another time. Returns a message for the user if the file can't be written.
+    /// Keeps a tuning if the device's memory held all sizes: other programs may leave more of it to the next network. Returns a message
+    /// for the user if the file can't be written.
     pub(super) fn put(&mut self, key: String, tuning: &BatchTuning) -> Option<String> {
+        if !tuning.is_complete() {
+            return None;
+        }
         self.known.insert(key, tuning.clone());
-        let path = self.path.as_ref().filter(|_| tuning.is_complete())?;
+        let path = self.path.as_ref()?;
         // Another process may have written since.
         let mut all = self.read().unwrap_or_default();
-        let complete = self.known.iter().filter(|(_, found)| found.is_complete());
-        all.extend(complete.map(|(key, found)| (key.clone(), found.clone())));
+        all.extend(self.known.clone());
         let written = std::fs::create_dir_all(folder_of(path)).and_then(|()| {
             let text = serde_json::to_string_pretty(&all).map_err(std::io::Error::other)?;
             write_whole(path, text.as_bytes())
@@ -139,14 +141,14 @@ mod tests {
     }
 
     #[test]
-    fn an_incomplete_tuning_is_not_written() {
+    fn an_incomplete_tuning_is_not_kept() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("b.json");
         let mut cache = TuningCache::new(Some(path.clone()));
         let short = tuning(&SIZES[..2], 32, 100.0);
         assert_eq!(cache.put("x".into(), &short), None);
         cache.put("y".into(), &tuning(&SIZES, 32, 100.0));
-        assert_eq!(cache.get("x"), Some(short));
+        assert_eq!(cache.get("x"), None);
         let mut other = TuningCache::new(Some(path));
         assert_eq!(other.get("x"), None);
         assert!(other.get("y").is_some());

@@ -106,9 +106,10 @@ fn overlapping_batches_count_once_as_busy_time() {
     pause();
     assert_eq!(busy(), idle);
     assert_eq!(counters[1], DeviceCounters::new(Device::Cuda(1)));
-    // A thread that panics never comes back with its batch.
-    let _lost = batch(&queue, 0);
+    // A device fails with a batch in hand.
+    let last = batch(&queue, 0);
     queue.lose(0, "it broke");
+    queue.put_back(last, 0);
     let lost = busy();
     pause();
     assert_eq!(busy(), lost);
