@@ -96,8 +96,12 @@ impl TurnClock {
             0 => TURNS_AHEAD,
             turns => f64::from((turns + 1).saturating_sub(turn)).clamp(1.0, TURNS_AHEAD),
         };
-        let saves = self.of_turn == 0.0
-            || self.percent > 0.0 && (self.most_reserve == 0.0 || reserve < self.most_reserve);
+        let saves = if has_base {
+            self.of_turn == 0.0
+                || self.percent > 0.0 && (self.most_reserve == 0.0 || reserve < self.most_reserve)
+        } else {
+            self.of_game > 0.0
+        };
         let (target, most) = if has_base {
             let usual = if saves { USUAL_PART * own } else { own };
             let target = usual + reserve / turns_ahead;
@@ -297,6 +301,16 @@ mod tests {
         };
         assert!(saves(&clock(5.0, 20.0)));
         assert!(!saves(&full) && !saves(&lost));
+        let turn_alone = TurnClock {
+            most_of_turn: 10.0,
+            ..TurnClock::default()
+        };
+        assert!(!saves(&turn_alone));
+        let game = TurnClock {
+            of_game: 100.0,
+            ..turn_alone
+        };
+        assert!(saves(&game));
         assert!(times(&lost)[0] > times(&clock(5.0, 20.0))[0]);
     }
 

@@ -207,6 +207,7 @@ fn serve_all(address: &str, method: &Method, settings: &Settings) -> Result<Exit
             Ok(Ended::Quit) => {}
             // The next controller may name another network.
             Ok(Ended::Refused(why) | Ended::Failed(why)) => {
+                let why = why.replace(char::is_control, "?");
                 say(&format!("session with {peer}: {why}"));
             }
             // The controller left before its first message.

@@ -15,8 +15,6 @@ pub(super) struct RunningSearch {
     pub(super) number: u64,
     pub(super) flag: Arc<AtomicBool>,
     pub(super) side: Side,
-    /// The time of `go`.
-    pub(super) asked: Instant,
     /// The start of the turn's clock: earlier than `go` if the controller reports used time.
     pub(super) begun: Instant,
     pub(super) has_clock: bool,
@@ -45,7 +43,6 @@ impl RunningSearch {
             number,
             flag: Arc::new(AtomicBool::new(false)),
             side,
-            asked,
             begun: asked,
             has_clock: false,
             ponders,
@@ -72,11 +69,11 @@ impl RunningSearch {
         }
     }
 
-    /// Sets the seconds that the turn had used at an instant.
+    /// Sets the seconds that the turn had used at an instant. Controllers round them down, so the clock never moves later.
     pub(super) fn has_used(&mut self, seconds: f64, at: Instant) {
         let seconds = Duration::try_from_secs_f64(seconds).unwrap_or_default();
         let begun = at.checked_sub(seconds).unwrap_or(at);
-        self.begun = begun.min(self.asked);
+        self.begun = self.begun.min(begun);
     }
 
     /// The next time limit.
@@ -152,6 +149,8 @@ mod tests {
         running.has_used(0.0, asked + seconds(3));
         assert_eq!(running.begun, asked);
         running.has_used(5.0, asked + seconds(3));
+        assert_eq!(running.begun, asked - seconds(2));
+        running.has_used(5.0, asked + seconds(4));
         assert_eq!(running.begun, asked - seconds(2));
     }
 

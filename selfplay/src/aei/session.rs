@@ -99,6 +99,8 @@ impl Session {
         };
         let event = match alarm {
             None => events.recv().map_err(|_| Ended::Quit)?,
+            // Lines that keep coming must not defer it.
+            Some(at) if Instant::now() >= at => return self.alarm(),
             Some(at) => match events.recv_timeout(at.saturating_duration_since(Instant::now())) {
                 Ok(event) => event,
                 Err(RecvTimeoutError::Timeout) => return self.alarm(),
@@ -389,6 +391,11 @@ impl Session {
             }
             SearchMessage::Failed(error) => {
                 self.complain(&error)?;
+                let owed = self.search.as_mut();
+                let owed = owed.filter(|running| !running.ponders && !running.holds);
+                if let Some(turn) = owed.and_then(|running| running.best.take()) {
+                    self.play(turn)?;
+                }
                 Err(Ended::Failed(error))
             }
             SearchMessage::Found {

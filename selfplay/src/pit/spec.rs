@@ -49,8 +49,8 @@ pub(super) struct MatchSpec {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_EVALUATIONS)))]
     pub(super) evaluations: Option<u32>,
     /// Time control of external engines: `TURN/RESERVE/PERCENT/MAX`; only TURN is required. Time left of TURN enters the reserve by
-    /// PERCENT, up to MAX. Time beyond TURN is taken from the reserve. Examples: 2s, 15s/2m, 30s/5m/100/10m. Each worker then plays one
-    /// game at a time
+    /// PERCENT, up to MAX (a larger first reserve stays). Time beyond TURN is taken from the reserve. Examples: 2s, 15s/2m,
+    /// 30s/5m/100/10m. Each worker then plays one game at a time
     #[arg(long, value_name = "CONTROL")]
     pub(super) clock: Option<TimeControl>,
     /// Where games begin: after `sampled` setups; on the empty board, so that the players set up their `own` pieces; or where the

@@ -90,9 +90,10 @@ fn push_loss(text: &mut String, (square, piece): (Square, Piece)) {
     text.push('x');
 }
 
-/// Makes a step on a board, if it leads to a square of it, and gives what it loses.
+/// Makes a step on a board, if it leads to an empty square of it, and gives what it loses.
 fn lose(step: Step, board: &mut Board) -> Option<(Square, Piece)> {
-    board.step(step.from, step.to()?)
+    let to = step.to().filter(|&to| board.empty().contains(to))?;
+    board.step(step.from, to)
 }
 
 /// Writes a step that is made in a state: `Ed2n`. Where nothing stands, the letter is `?`.
@@ -383,6 +384,15 @@ mod tests {
 
     fn square(name: &str) -> Square {
         name.parse().unwrap()
+    }
+
+    #[test]
+    fn steps_that_cannot_be_made_are_written_all_the_same() {
+        let position =
+            parse_position("g [                                                R       R       ]")
+                .unwrap();
+        let turn: Turn = "a1n a2n".parse().unwrap();
+        assert_eq!(format_turn(&turn, &position), "Ra1n Ra2n");
     }
 
     #[test]

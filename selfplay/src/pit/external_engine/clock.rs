@@ -219,9 +219,10 @@ impl EngineClock {
         let reserve = &mut self.reserves[side.index()];
         match control.turn.checked_sub(used) {
             Some(left) => {
+                let most = control.most_reserve.max(*reserve);
                 *reserve += left * control.percent / 100;
                 if !control.most_reserve.is_zero() {
-                    *reserve = (*reserve).min(control.most_reserve);
+                    *reserve = (*reserve).min(most);
                 }
             }
             None => *reserve = reserve.saturating_sub(used - control.turn),
@@ -322,6 +323,18 @@ mod tests {
         assert_eq!(clock.allowance(Side::Silver), seconds(30));
         let clock = EngineClock::new([control("10s/20s/100/0/0/12s"); 2]);
         assert_eq!(clock.allowance(Side::Gold), seconds(12));
+    }
+
+    #[test]
+    fn a_first_reserve_above_the_most_stays_and_does_not_grow() {
+        let mut clock = EngineClock::new([control("30s/5m/100/3m"); 2]);
+        clock.count(Side::Gold, seconds(10), false);
+        assert_eq!(clock.allowance(Side::Gold), seconds(330));
+        clock.count(Side::Gold, seconds(180), false);
+        assert_eq!(clock.allowance(Side::Gold), seconds(180));
+        clock.count(Side::Gold, seconds(0), false);
+        clock.count(Side::Gold, seconds(0), false);
+        assert_eq!(clock.allowance(Side::Gold), seconds(210));
     }
 
     #[test]

@@ -117,8 +117,12 @@ impl EngineProcess {
     }
 
     /// Discards the lines received so far.
-    pub(super) fn forget_lines(&self) {
-        while self.heard.try_recv().is_ok() {}
+    pub(super) fn forget_lines(&self) -> Result<(), EngineFault> {
+        let mut heard = self.heard.try_iter();
+        match heard.find(|heard| matches!(heard.line, ReadLine::Cut(_))) {
+            Some(_) => Err(self.endless_line()),
+            None => Ok(()),
+        }
     }
 
     /// The next line and its time; none at the deadline.
@@ -140,15 +144,17 @@ impl EngineProcess {
                 Ok(Heard {
                     line: ReadLine::Cut(_),
                     ..
-                }) => {
-                    let reason = format!("it wrote a line of more than {MAX_LINE_BYTES} bytes");
-                    return Err(self.fault(FaultKind::Malformed, reason).into());
-                }
+                }) => return Err(self.endless_line().into()),
                 Err(RecvTimeoutError::Timeout) if left.is_zero() => return Ok(None),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Err(self.ended().into()),
             }
         }
+    }
+
+    fn endless_line(&self) -> EngineFault {
+        let reason = format!("it wrote a line of more than {MAX_LINE_BYTES} bytes");
+        self.fault(FaultKind::Malformed, reason)
     }
 
     /// A fault of the engine, with its last lines.

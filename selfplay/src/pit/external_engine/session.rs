@@ -196,7 +196,7 @@ impl Engine {
         clock: &EngineClock,
         stop: &AtomicBool,
     ) -> Result<EngineTurn, Interruption> {
-        self.process.forget_lines();
+        self.process.forget_lines()?;
         for command in clock.commands() {
             self.process.send(command);
         }
@@ -228,7 +228,7 @@ impl Engine {
     fn read_turn(&self, text: &str, game: &Game) -> Result<Turn, EngineFault> {
         let shown: String = text.chars().take(200).collect();
         let illegal = |why: &dyn std::fmt::Display| {
-            let reason = format!("it played `{shown}`: {why}");
+            let reason = format!("it played `{shown}`: {why}").replace(char::is_control, "?");
             self.process.fault(FaultKind::IllegalTurn, reason)
         };
         match text.trim() {

@@ -92,7 +92,9 @@ impl<R: BufRead> RecordReader<R> {
                 continue;
             }
             let is_start = is_position(&line.text);
-            let takes_back = lines.last().is_some_and(|last| is_takeback(&last.text));
+            let takes_back = lines
+                .last()
+                .is_some_and(|last| takes_setup_back(&last.text));
             // A position alone is a game as well, one without turns.
             let is_game = has_turns || lines.first().is_some_and(|first| is_in_play(&first.text));
             if is_game && (is_start || is_first_turn(&line.text) && !takes_back) {
@@ -187,8 +189,12 @@ fn is_first_turn(line: &str) -> bool {
     label.is_some_and(|label| label.number == 1 && label.side == Side::Gold)
 }
 
-fn is_takeback(line: &str) -> bool {
-    line.split_whitespace().nth(1) == Some("takeback")
+/// Whether a line takes Gold's setup back, which is then due again.
+fn takes_setup_back(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let label = words.next().and_then(TurnLabel::read_old_or_new);
+    label.is_some_and(|label| label.number == 1 && label.side == Side::Silver)
+        && words.next() == Some("takeback")
 }
 
 /// Writes a game's record with how it was lost where the rules did not end it, as [`RecordReader`] reads it:

@@ -16,7 +16,7 @@ pub(super) fn within(field: &Field, steps: u8, line: &mut Line) -> bool {
         return false;
     }
     let able = field.able();
-    let all = !Bitboard::EMPTY;
+    let all = Bitboard::ALL;
     let taken = moved_by_last_pair(field);
     let (moved, reach) = match steps {
         4.. => (all, all),

@@ -22,7 +22,7 @@ pub(super) fn within(field: &Field, steps: u8, line: &mut Line) -> bool {
         return false;
     }
     let able = field.able();
-    let all = !Bitboard::EMPTY;
+    let all = Bitboard::ALL;
     // A push or a pull takes steps no farther than three squares from the enemy piece that it moves, and pushes no farther than four:
     // a puller that ends two squares away may fill the last square to push a piece to.
     let moved = match steps {
@@ -52,7 +52,7 @@ fn near_all(pieces: Bitboard, distance: u8) -> Bitboard {
     let near = |piece| (0..distance).fold(Bitboard::of(piece), |near, _| around(near));
     pieces
         .into_iter()
-        .fold(!Bitboard::EMPTY, |all, piece| all & near(piece))
+        .fold(Bitboard::ALL, |all, piece| all & near(piece))
 }
 
 /// Whether a sequence of at most `steps` steps may do it. False says that none does.

@@ -267,7 +267,7 @@ fn zone_of_four(field: &Field) -> Zone {
     if !last.is_empty() {
         // A pair may serve one more step before the last one; single steps may come from anywhere.
         let ball = around(around(around(last)));
-        zone.from = !Bitboard::EMPTY;
+        zone.from = Bitboard::ALL;
         zone.pulled |= ball | around(Bitboard::TRAPS & ball);
     }
     zone

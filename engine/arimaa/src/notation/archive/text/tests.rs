@@ -45,6 +45,13 @@ fn games_follow_on_each_other_in_a_text() {
 }
 
 #[test]
+fn a_game_that_ends_with_a_turn_taken_back_keeps_the_next_one() {
+    let game = format!("1w {GOLD_SETUP}\n1b {SILVER_SETUP}\n2w Ee2n\n");
+    let text = format!("{game}2b takeback\n{game}");
+    assert_eq!(written(&text), [Ok((1, 2)), Ok((5, 3))]);
+}
+
+#[test]
 fn positions_alone_are_games_without_turns() {
     let position = "g [r                                  Er                          R]";
     let text = format!(
