@@ -212,7 +212,8 @@ pub struct ResignationConfig {
 fn fits_beside(openings: &OpeningsConfig) -> impl FnOnce(&f32, &()) -> garde::Result {
     let (file, sparse) = (openings.file_share, openings.sparse_share);
     move |fork_share, ()| {
-        if fork_share + file + sparse > 1.0 {
+        // Shares like 0.27, 0.66 and 0.07 are rounded.
+        if f64::from(*fork_share) + f64::from(file) + f64::from(sparse) > 1.0 + 1e-6 {
             Err(not_allowed(
                 fork_share,
                 format!(

@@ -18,7 +18,7 @@ use std::time::SystemTime;
 use tempfile::NamedTempFile;
 
 /// How temporary names end.
-pub const TEMPORARY: &str = ".tmp";
+const TEMPORARY: &str = ".tmp";
 
 const NOT_REGULAR: &str = "this is not a regular file";
 
@@ -92,7 +92,7 @@ pub fn open_to_append(path: &Path) -> io::Result<File> {
 }
 
 /// Adds a line to a text file, which is made if it is missing. Half a line that a kill or a full disk has left is ended first. The
-/// line is written with a single call: a kill leaves it or nothing, and the lines of two programs don't mix.
+/// line is written with a single call: a kill leaves it or nothing, and on a local disk the lines of two programs don't mix.
 ///
 /// # Errors
 /// The path is not a regular file, as opening a pipe without a reader would block. A part of the line may be there if the disk is full.
@@ -140,7 +140,7 @@ pub fn write_all(file: &File, bytes: &[u8]) -> io::Result<()> {
     Writes(file).write_all(bytes)
 }
 
-/// Writes from a byte of the file on, in one call of the system. After an error any part of the bytes may be there.
+/// Writes from a byte of the file on. After an error any part of the bytes may be there.
 pub fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     Writes(file).write_all_at(bytes, offset)
 }
@@ -266,6 +266,17 @@ pub fn temporary_as(folder: &Path, beginning: &str) -> io::Result<Temporary> {
         builder.tempfile_in(folder)
     })?;
     Ok(Temporary(file))
+}
+
+/// Removes the files with temporary names that begin so. Killed programs leave them; another program's may be in use.
+pub fn remove_temporaries(folder: &Path, beginning: &str) -> io::Result<()> {
+    for path in entries(folder)? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with(beginning) && name.ends_with(TEMPORARY) {
+            remove(&path)?;
+        }
+    }
+    Ok(())
 }
 
 /// A file with a temporary name.

@@ -127,7 +127,7 @@ impl PairCounts {
 
     /// The Elo difference that the pairs speak for, with its 95% interval.
     ///
-    /// The difference is 400 log10(s / (1 - s)) for the score s (Elo's logistic model). A clean sweep counts as an eighth of a
+    /// The difference is 400 log10(s / (1 - s)) for the score s (Elo's logistic model). A clean sweep counts as a quarter of a
     /// point less than it is, half of the least that can be lost, so that it is finite.
     ///
     /// The interval holds the differences that the likelihood ratio doesn't rule out: those of the mean scores s for which twice the

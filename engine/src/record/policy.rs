@@ -14,7 +14,7 @@ pub enum PolicyError {
         /// What it is.
         share: f32,
     },
-    /// They are all 0, there are none, or their sum overflows.
+    /// They are all 0, or there are none.
     #[error("the shares of a policy of {count} actions sum to {sum}")]
     Sum {
         /// How many there are.

@@ -169,6 +169,16 @@ impl RunDirectory {
         self.check_format()
     }
 
+    /// Writes the configuration of a run that has none. Several programs may do so at once: the first one's file stays.
+    pub fn ensure_config(&self, text: &str) -> Result<(), RunError> {
+        let path = self.config();
+        let is_there = path.try_exists().map_err(RunError::io("read", &path))?;
+        if !is_there {
+            files::write_new(&path, text.as_bytes()).map_err(RunError::io("write", &path))?;
+        }
+        Ok(())
+    }
+
     /// The networks that are there, by generation. A file that ends in `.safetensors` and has no generation's name is an error,
     /// for it would be left out.
     pub fn list_networks(&self) -> Result<Vec<(u32, PathBuf)>, RunError> {

@@ -274,6 +274,9 @@ pub(super) fn running_generators_at(
     let mut running = Vec::new();
     let now = LazyCell::new(now);
     for number in list_numbers(&paths.generators())? {
+        if Claimed::new(paths, number).is_done() {
+            continue;
+        }
         let path = lock_path(&paths.journal, number);
         let runs = if exists(&path) {
             FileLock::is_held(&path).map_err(RunError::io("look at", &path))?
@@ -544,6 +547,10 @@ fn claim(
     number: u32,
 ) -> Result<Option<(Generator, Recovery)>, RunError> {
     let claimed = Claimed::new(paths, number);
+    if !exists(&claimed.folder) && exists(&lock_path(&paths.journal, number)) {
+        // Its folder was moved away: the lock shows that the number was used.
+        return Ok(None);
+    }
     // A folder may be left by a start that failed, as on a full disk: otherwise each attempt would use up a number.
     if !claim_folder(&claimed.folder)? && !claimed.was_wasted() {
         return Ok(None);

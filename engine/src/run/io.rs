@@ -2,7 +2,6 @@
 
 use super::error::RunError;
 use crate::files;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -23,12 +22,10 @@ pub(super) fn claim_folder(path: &Path) -> Result<bool, RunError> {
 
 /// What is in a folder; nothing where there is no folder.
 pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, RunError> {
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries,
-    };
-    let paths = entries.and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
-    paths.map_err(RunError::io("read the folder", folder))
+    match files::entries(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        listed => listed.map_err(RunError::io("read the folder", folder)),
+    }
 }
 
 /// Writes a file of the run, whole or not at all.

@@ -1,5 +1,6 @@
 //! When networks were published, and the time of a generation that follows.
 
+use super::train_log::StepSeries;
 use serde::Serialize;
 
 /// The time of a generation is the median of so many of the newest.
@@ -7,7 +8,7 @@ const GENERATIONS: usize = 9;
 
 /// The times of published networks, by the trainer's log.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct PublishedTimes(Vec<(u32, f64)>);
+pub struct PublishedTimes(StepSeries<f64, u32>);
 
 /// The time of a generation, from one published network to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -21,15 +22,13 @@ pub struct GenerationTime {
 impl PublishedTimes {
     /// Adds a network, published at a time in seconds. One that was removed and trained again replaces those from it on.
     pub fn add(&mut self, generation: u32, time: f64) {
-        self.0.retain(|&(before, _)| before < generation);
-        self.0.push((generation, time));
+        self.0.push(generation, time);
     }
 
     /// None before the second network.
     pub fn generation_time(&self) -> Option<GenerationTime> {
-        let pairs = self.0.iter().zip(self.0.iter().skip(1));
-        let each =
-            pairs.map(|(before, after)| (after.1 - before.1) / f64::from(after.0 - before.0));
+        let pairs = self.0.points().windows(2);
+        let each = pairs.map(|pair| (pair[1].1 - pair[0].1) / f64::from(pair[1].0 - pair[0].0));
         let newest = each.rev().filter(|time| *time > 0.0);
         let mut newest: Vec<f64> = newest.take(GENERATIONS).collect();
         newest.sort_by(f64::total_cmp);

@@ -46,7 +46,7 @@ use engine::files::FileLock;
 use engine::progress::say;
 use engine::record::GameId;
 use engine::record::journal::{GameInFlight, JournalFault, Recovery};
-use engine::run::{Generator, GeneratorPaths, GeneratorPlan, RunError, WorkerName, write_file};
+use engine::run::{Generator, GeneratorPaths, GeneratorPlan, RunError, WorkerName};
 use engine::stop::{Exit, Stop};
 use game_writer::{GameWriter, GameWriterOptions};
 use log::JournalLog;
@@ -283,9 +283,7 @@ fn start_generator(
 fn prepare(plan: &GenerationPlan) -> Result<(), RunError> {
     if let Some(run) = &plan.run {
         run.ensure_format()?;
-        if !run.config().exists() {
-            write_file(&run.config(), plan.config.to_toml().as_bytes())?;
-        }
+        run.ensure_config(&plan.config.to_toml())?;
     }
     Ok(())
 }

@@ -78,15 +78,19 @@ impl Pruning {
         let left_behind: BTreeSet<ShardName> = window.left_behind.into_iter().collect();
         candidates
             .retain(|Candidate { name, .. }| left_behind.contains(name) && !kept.contains(name));
-        if candidates.is_empty() {
-            return Ok(Vec::new());
-        }
-        let announced = journal::announced(&self.journal)?;
         let mut superfluous = Vec::new();
         for candidate in candidates {
-            if !announced.contains(&candidate.name) && !is_imported(&candidate.path)? {
-                superfluous.push(candidate);
+            match is_imported(&candidate.path) {
+                Ok(true) => {}
+                Ok(false) => superfluous.push(candidate),
+                // Another generator may have removed it.
+                Err(_) if matches!(candidate.path.try_exists(), Ok(false)) => {}
+                Err(error) => return Err(error.into()),
             }
+        }
+        if !superfluous.is_empty() {
+            let announced = journal::announced(&self.journal)?;
+            superfluous.retain(|candidate| !announced.contains(&candidate.name));
         }
         Ok(superfluous)
     }

@@ -109,6 +109,8 @@ pub(crate) struct SupervisorOptions<'a> {
 /// Bytes on the disk when they were last measured.
 struct DiskUse {
     measured: Instant,
+    /// What measuring took.
+    took: Duration,
     used: u64,
     shards: u64,
     free: Option<u64>,
@@ -120,10 +122,13 @@ struct DiskUse {
 impl DiskUse {
     /// Walks over all files.
     fn measure(paths: &GeneratorPaths, writer: &GameWriter, generator: &Generator) -> Self {
+        let begun = Instant::now();
+        let (used, shards) = (bytes_in(&paths.root), bytes_in(&paths.shards));
         Self {
             measured: Instant::now(),
-            used: bytes_in(&paths.root),
-            shards: bytes_in(&paths.shards),
+            took: begun.elapsed(),
+            used,
+            shards,
             free: bytes_free(&paths.root),
             written_then: writer.written.on_disk(),
             journal_then: generator.journal().bytes(),
@@ -249,7 +254,8 @@ impl<'a> Supervisor<'a> {
 
     fn check_disk(&mut self) {
         self.disk.free = bytes_free(&self.paths.root);
-        if self.disk.measured.elapsed() >= DISK_INTERVAL {
+        // Many files of a server take long, and finished games wait meanwhile.
+        if self.disk.measured.elapsed() >= DISK_INTERVAL.max(20 * self.disk.took) {
             self.disk = DiskUse::measure(&self.paths, &self.writer, &self.generator);
         }
     }

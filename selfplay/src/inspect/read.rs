@@ -1,6 +1,7 @@
 //! Reads all whole games of a shard, and each fault with its place.
 
 use super::summary::{AvoidableLosses, Inspected};
+use engine::files;
 use engine::record::{
     FrameLocation, GameId, GameRecord, ReplayError, ShardError, ShardFault, ShardReader, replay,
 };
@@ -153,9 +154,6 @@ pub(super) fn find_doubled(shards: &mut [Inspected]) {
 
 /// The canonical folder of a file.
 pub(super) fn folder_of(path: &Path) -> PathBuf {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
+    let folder = files::folder_of(path);
     folder.canonicalize().unwrap_or_else(|_| folder.to_owned())
 }

@@ -186,7 +186,9 @@ impl Index {
 /// Several generators write at once, so the files' times give the order. A generator's own shards are in the order of
 /// their numbers whatever their times say, for a copy of a folder may have any: each counts as no older than those before it.
 pub(crate) fn shard_names(folder: &Path) -> Result<Vec<String>, TrainError> {
-    if !folder.exists() {
+    // A folder that can't be looked at is not an empty one: its rows would count again later.
+    let is_there = folder.try_exists();
+    if !is_there.map_err(TrainError::io("read the folder", folder))? {
         return Ok(Vec::new());
     }
     let mut shards: Vec<(SystemTime, ShardName)> = Vec::new();

@@ -19,6 +19,7 @@ use safetensors::SafeTensors;
 use safetensors::tensor::Dtype;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use tch::{Tensor, no_grad_guard};
 
@@ -64,13 +65,12 @@ pub(crate) fn file_name(state: &TrainingState) -> String {
 
 /// The checkpoints of a folder, oldest first.
 pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>, TrainError> {
-    let io = TrainError::io("read the folder", folder);
+    let listed = match files::entries(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+        listed => listed.map_err(TrainError::io("read the folder", folder))?,
+    };
     let mut found = BTreeMap::new();
-    if !folder.exists() {
-        return Ok(Vec::new());
-    }
-    for entry in std::fs::read_dir(folder).map_err(io)? {
-        let path = entry.map_err(io)?.path();
+    for path in listed {
         if let Some(age) = path
             .file_name()
             .and_then(|name| name.to_str())

@@ -1,13 +1,15 @@
 //! The lock of a run's trainer: two trainers would overwrite each other's checkpoints.
 
 use crate::error::TrainError;
-use engine::files::FileLock;
+use engine::files::{self, FileLock};
 use engine::progress::say;
 use engine::run::{RunDirectory, make_folder};
 use engine::stop::Stop;
+use std::io::ErrorKind;
 use std::time::Duration;
 
-/// Takes the lock of a run's trainer; none if a stop is requested while another trainer holds it.
+/// Takes the lock of a run's trainer, and removes what killed ones have left half written; none if a stop is requested while another
+/// trainer holds it.
 ///
 /// # Errors
 /// Another trainer works on the run, and still does after [`FileLock::TIMEOUT`].
@@ -35,7 +37,16 @@ fn lock_within(
     let lock = FileLock::take(&path, timeout, stop, waits);
     match lock.map_err(TrainError::io("lock", &path))? {
         None if !stop.is_requested() => Err(locked()),
-        lock => Ok(lock),
+        None => Ok(None),
+        lock => {
+            for folder in [run.checkpoints(), run.candidates()] {
+                match files::remove_temporaries(&folder, ".") {
+                    Err(error) if error.kind() == ErrorKind::NotFound => {}
+                    removed => removed.map_err(TrainError::io("remove old files of", &folder))?,
+                }
+            }
+            Ok(lock)
+        }
     }
 }
 
@@ -52,6 +63,12 @@ mod tests {
         let message = lock_within(&run, Duration::ZERO, &stop).unwrap_err();
         assert!(message.to_string().contains("trainer.lock"), "{message}");
         drop(first);
+        let checkpoints = run.checkpoints();
+        make_folder(&checkpoints).unwrap();
+        for name in [".AbCdEf.tmp", "00001-0000000200.safetensors"] {
+            std::fs::write(checkpoints.join(name), "half").unwrap();
+        }
         lock_run(&run, &stop).unwrap().unwrap();
+        assert_eq!(files::entries(&checkpoints).unwrap().len(), 1);
     }
 }

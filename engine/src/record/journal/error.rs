@@ -44,6 +44,11 @@ pub enum JournalFault {
     /// The file or folder could not be read or written.
     #[error("{0}")]
     Io(#[from] std::io::Error),
+    /// The file is not there any more.
+    #[error(
+        "the journal is gone: it was removed, or another generator has taken it over; the games in flight can't be kept"
+    )]
+    Gone,
     /// The thread that flushes the journal has ended before the journal was closed.
     #[error(
         "the thread that flushes the journal to the disk has ended: a power cut would take more than the last second"

@@ -10,6 +10,7 @@ use crate::record::game::GameId;
 use crate::record::shard::ShardName;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -64,7 +65,13 @@ impl Snapshot {
 
     fn read(&self) -> Result<Vec<u8>, JournalError> {
         let path = &self.file.path;
-        let mut bytes = fs::read(path).map_err(|error| JournalError::of_file(path, error))?;
+        let mut bytes = fs::read(path).map_err(|error| match error.kind() {
+            // What was flushed is nowhere else: no later attempt can succeed.
+            ErrorKind::NotFound | ErrorKind::StaleNetworkFileHandle => {
+                JournalError::of_file(path, JournalFault::Gone)
+            }
+            _ => JournalError::of_file(path, error),
+        })?;
         if (bytes.len() as u64) < self.synced {
             let fault = JournalFault::Content("the file has become shorter".into());
             return Err(JournalError::at(path, bytes.len() as u64, fault));
@@ -226,7 +233,10 @@ impl State {
             self.begin_file(shared)?;
         }
         let appended = self.appender.append(payload);
-        appended.map_err(|error| self.error(error))
+        appended.map_err(|error| {
+            self.distrusted |= error.kind() == ErrorKind::StaleNetworkFileHandle;
+            self.error(error)
+        })
     }
 
     /// How much there is of a game in flight.

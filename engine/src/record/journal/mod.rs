@@ -407,9 +407,12 @@ impl Journal {
         self.shared.place.generator
     }
 
-    /// Whether its present file is still there under its name. If it was removed, the games in flight can't be resumed.
+    /// Whether its present file is still there under its name, as far as the system says. If it was removed, the games in flight
+    /// can't be resumed.
     pub fn is_there(&self) -> bool {
-        self.shared.lock().file.path.exists()
+        // Others append while a server is asked.
+        let path = self.shared.lock().file.path.clone();
+        path.try_exists().unwrap_or(true)
     }
 
     /// The folder that it is in.

@@ -109,14 +109,8 @@ fn unfinished(generator: u32) -> String {
 ///
 /// What the disk says, at the first file that can't be removed.
 pub fn remove_unfinished(folder: &Path, generator: u32) -> Result<(), ShardError> {
-    let fault = |path: &Path, error: std::io::Error| ShardError::of_file(path, error);
-    for path in files::entries(folder).map_err(|error| fault(folder, error))? {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.starts_with(&unfinished(generator)) && name.ends_with(files::TEMPORARY) {
-            files::remove(&path).map_err(|error| fault(&path, error))?;
-        }
-    }
-    Ok(())
+    let removed = files::remove_temporaries(folder, &unfinished(generator));
+    removed.map_err(|error| ShardError::of_file(folder, error))
 }
 
 /// Flushes a file to the disk, gives it its name, and flushes the folder that now knows it.

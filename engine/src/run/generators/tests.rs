@@ -359,6 +359,7 @@ fn a_journal_that_can_t_be_read_is_an_error_for_its_plan_and_left_by_others() {
     fs::remove_dir_all(paths.root.join("generators/000")).unwrap();
     let (again, recovery) = start(&paths, 1);
     assert_eq!((again.is_resumed(), recovery.games.len()), (false, 0));
+    assert_eq!(again.number(), 2, "0 was used");
 }
 
 #[test]

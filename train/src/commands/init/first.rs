@@ -4,7 +4,7 @@ use crate::error::TrainError;
 use crate::terminal::grouped;
 use engine::config::{Config, ConfigArguments};
 use engine::progress::say;
-use engine::run::{GeneratorPaths, RunDirectory, make_folder, write_file};
+use engine::run::{GeneratorPaths, RunDirectory, make_folder};
 use network::{Network, NetworkFile, NetworkSource, Origin};
 
 /// Refuses a run that has trained a network, that was begun with another seed, or that generators play for.
@@ -155,9 +155,7 @@ fn begin(
         origin.insert("parent".into(), parent.into());
     }
     make_folder(&run.networks())?;
-    if !run.config().exists() {
-        write_file(&run.config(), config.to_toml().as_bytes())?;
-    }
+    run.ensure_config(&config.to_toml())?;
     network.save(&run.network(0), &origin)?;
     Ok(())
 }
@@ -174,10 +172,8 @@ pub(crate) fn begin_or_resume(
         begin_run(run, config, seed)?;
         return Ok(seed);
     }
-    if !run.config().exists() {
-        // The user put the first network there, or `train init` was killed. The generator must not use its own defaults.
-        write_file(&run.config(), config.to_toml().as_bytes())?;
-    }
+    // The user put the first network there, or `train init` was killed. The generator must not use its own defaults.
+    run.ensure_config(&config.to_toml())?;
     if let Some(given) = seed {
         check_seed(run, given)?;
     }

@@ -314,6 +314,21 @@ fn a_panic_of_the_flushing_thread_is_reported_and_loses_nothing() {
 }
 
 #[test]
+fn a_journal_that_was_removed_is_not_waited_for() {
+    let root = run();
+    let disk = FaultyDisk::default();
+    let (journal, _) = open_on(root.path(), &disk).unwrap();
+    let record = game(3, 0, 12);
+    begin(&journal, &record);
+    journal.sync().unwrap();
+    std::fs::remove_file(&journal.shared.lock().file.path).unwrap();
+    journal.shared.lock().distrusted = true;
+    assert!(!journal.is_there());
+    let error = journal.turn(record.id, 0, &record.turns[0]).unwrap_err();
+    assert!(matches!(error.fault, JournalFault::Gone), "{error}");
+}
+
+#[test]
 fn a_turn_is_one_write_and_no_flush() {
     let root = run();
     let disk = FaultyDisk::default();
