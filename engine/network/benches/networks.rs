@@ -9,7 +9,9 @@ mod positions;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use engine::search::{Evaluations, Evaluator};
-use network::{Architecture, Network, NetworkEvaluator, Precision, set_single_threaded};
+use network::{
+    Architecture, Network, NetworkEvaluator, Precision, cpu_computes_bf16, set_single_threaded,
+};
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -27,6 +29,9 @@ fn networks(criterion: &mut Criterion) {
         }
         let network = Network::new(Architecture { blocks, channels }, 1).unwrap();
         for precision in [Precision::Fp32, Precision::Bf16] {
+            if precision == Precision::Bf16 && !cpu_computes_bf16() {
+                continue;
+            }
             let what = format!("{size} {precision}");
             let mut group = criterion.benchmark_group(&what);
             group

@@ -57,17 +57,18 @@ impl BatchTuning {
 /// Measures a network in this thread, for some two seconds and the time that the device needs to get ready, and leaves the
 /// convolutions in the form that is faster. `notes` gets messages for the user.
 ///
-/// A size that the device's memory does not hold ends the table, with a note; if it is the smallest, it is an error.
+/// A size that the device's memory does not hold ends the table, with a note; if it is the smallest, it is an error. False beside it if
+/// the fused form lacked memory: another time it may have enough.
 pub(super) fn tune(
     forward: &mut PackedForward,
     check: &Check,
     (device, precision): (Device, Precision),
     notes: &mut Vec<String>,
-) -> Result<BatchTuning, NetworkError> {
+) -> Result<(BatchTuning, bool), NetworkError> {
     let rows = Rows::new(check);
     let each = TIME / SIZES.len() as u32;
     let rates = rows.measure_all(forward, &SIZES, each, device, notes)?;
-    let mut found = BatchTuning::of(rates);
+    let (mut found, mut is_final) = (BatchTuning::of(rates), true);
     if precision != Precision::Fp32 {
         forward.body.set_fused(true);
         let plain = found.evaluations_per_second();
@@ -98,13 +99,14 @@ pub(super) fn tune(
             Ok(None) => forward.body.set_fused(false),
             Err(error) => {
                 forward.body.set_fused(false);
+                is_final = !error.is_failed_allocation();
                 notes.push(format!(
                     "{device}: cuDNN's fused convolutions are not used: {error}"
                 ));
             }
         }
     }
-    Ok(found)
+    Ok((found, is_final))
 }
 
 impl BatchTuning {

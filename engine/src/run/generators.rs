@@ -374,16 +374,23 @@ fn may_adopt<'a>(paths: &'a GeneratorPaths, plan: &'a GeneratorPlan) -> impl Fn(
     }
 }
 
-/// Claims the first free generator number in `root/generators`, for good: the folder `NNN` is made by an operation that only one
-/// of several programs can succeed in. Numbers that shards in the folder have are taken. A game's identity is this number and a
-/// counter. [`Generator`] claims numbers that can be resumed.
-pub fn claim_generator(root: &Path, shards: &Path) -> Result<u32, RunError> {
-    let folder = root.join(GENERATORS_FOLDER);
+/// Claims the first free generator number of all, for good: the folder `NNN` is made by an operation that only one of several programs
+/// can succeed in. Numbers that shards have are taken. A game's identity is this number and a counter. [`Generator`] claims numbers that
+/// can be resumed.
+pub fn claim_generator(paths: &GeneratorPaths) -> Result<u32, RunError> {
+    let folder = paths.generators();
     make_folder(&folder)?;
-    first_free(&folder, shards, GeneratorPaths::ALL, |number| {
-        let is_claimed = claim_folder(&folder.join(folder_name(number)))?;
+    first_free(&folder, &paths.shards, GeneratorPaths::ALL, |number| {
+        let is_claimed = !was_moved_away(paths, number)? && claim_folder(&paths.folder(number))?;
         Ok(is_claimed.then_some(number))
     })
+}
+
+/// Whether a number was used and its folder was moved away: the lock stays.
+fn was_moved_away(paths: &GeneratorPaths, number: u32) -> Result<bool, RunError> {
+    let lock = lock_path(&paths.journal, number);
+    let has_lock = lock.try_exists().map_err(RunError::io("look at", &lock))?;
+    Ok(has_lock && !exists(&paths.folder(number)))
 }
 
 /// What `claim` makes of the first of some numbers that it can have. The numbers of the shards in a folder are taken: the shards may have
@@ -547,8 +554,7 @@ fn claim(
     number: u32,
 ) -> Result<Option<(Generator, Recovery)>, RunError> {
     let claimed = Claimed::new(paths, number);
-    if !exists(&claimed.folder) && exists(&lock_path(&paths.journal, number)) {
-        // Its folder was moved away: the lock shows that the number was used.
+    if was_moved_away(paths, number)? {
         return Ok(None);
     }
     // A folder may be left by a start that failed, as on a full disk: otherwise each attempt would use up a number.

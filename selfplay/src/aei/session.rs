@@ -99,8 +99,15 @@ impl Session {
         };
         let event = match alarm {
             None => events.recv().map_err(|_| Ended::Quit)?,
-            // Lines that keep coming must not defer it.
-            Some(at) if Instant::now() >= at => return self.alarm(),
+            // Lines that keep coming must not defer it. A decided turn that waits among them comes first.
+            Some(at) if Instant::now() >= at => match events.try_recv() {
+                Ok(message @ Event::SearchMessage(_)) => message,
+                Ok(event) => {
+                    self.alarm()?;
+                    event
+                }
+                Err(_) => return self.alarm(),
+            },
             Some(at) => match events.recv_timeout(at.saturating_duration_since(Instant::now())) {
                 Ok(event) => event,
                 Err(RecvTimeoutError::Timeout) => return self.alarm(),

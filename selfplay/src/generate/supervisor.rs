@@ -400,6 +400,7 @@ impl<'a> Supervisor<'a> {
         }
         let in_journal = |error: anyhow::Error| match unfinished {
             0 => error,
+            _ if !generator.journal().is_there() => error,
             games => anyhow::anyhow!(
                 "{error:#}; {games} games in flight are in the journal, and the same command resumes them"
             ),

@@ -139,9 +139,8 @@ impl ImportedShards {
         if let Some(run) = &self.run {
             run.ensure_format()?;
         }
-        let GeneratorPaths { root, shards, .. } = &self.paths;
-        make_folder(shards)?;
-        let generator = claim_generator(root, shards)?;
+        make_folder(&self.paths.shards)?;
+        let generator = claim_generator(&self.paths)?;
         self.generator = Some(generator);
         Ok(generator)
     }

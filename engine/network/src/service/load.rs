@@ -169,8 +169,10 @@ impl LoadRequest {
             forward.body.set_fused(tuning.fused);
             return Ok(tuning);
         }
-        let found = tune(forward, check, (self.device, precision), notes)?;
-        notes.extend(self.cache().put(key, &found));
+        let (found, is_final) = tune(forward, check, (self.device, precision), notes)?;
+        if is_final {
+            notes.extend(self.cache().put(key, &found));
+        }
         Ok(found)
     }
 

@@ -3,9 +3,10 @@
 use super::disk::{Disk, Storage};
 use super::entry::{Entry, FileHeader, JournalCounts, read_frame};
 use super::error::{JournalError, JournalFault};
-use super::folder::{JournalFile, JournalPlace};
+use super::folder::{JournalFile, JournalPlace, lock_path};
 use super::reader::{FileReader, OnDamage};
 use super::writer::{Appender, NewFile};
+use crate::files;
 use crate::record::game::GameId;
 use crate::record::shard::ShardName;
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,12 +66,15 @@ impl Snapshot {
 
     fn read(&self) -> Result<Vec<u8>, JournalError> {
         let path = &self.file.path;
-        let mut bytes = fs::read(path).map_err(|error| match error.kind() {
-            // What was flushed is nowhere else: no later attempt can succeed.
-            ErrorKind::NotFound | ErrorKind::StaleNetworkFileHandle => {
-                JournalError::of_file(path, JournalFault::Gone)
+        let mut bytes = fs::read(path).map_err(|error| {
+            // What was flushed is nowhere else. A folder that is away for a while has no lock either.
+            let lock = lock_path(files::folder_of(path), self.file.generator);
+            match error.kind() {
+                ErrorKind::NotFound if lock.exists() => {
+                    JournalError::of_file(path, JournalFault::Gone)
+                }
+                _ => JournalError::of_file(path, error),
             }
-            _ => JournalError::of_file(path, error),
         })?;
         if (bytes.len() as u64) < self.synced {
             let fault = JournalFault::Content("the file has become shorter".into());
@@ -110,7 +114,10 @@ impl Shared {
         let mut state = self.lock();
         match synced {
             Ok(()) => {
-                state.appender.has_synced(length);
+                // Another file may have been begun meanwhile.
+                if Arc::ptr_eq(&storage, &state.appender.storage) {
+                    state.appender.has_synced(length);
+                }
                 Ok(())
             }
             Err(error) => {

@@ -360,6 +360,7 @@ fn a_journal_that_can_t_be_read_is_an_error_for_its_plan_and_left_by_others() {
     let (again, recovery) = start(&paths, 1);
     assert_eq!((again.is_resumed(), recovery.games.len()), (false, 0));
     assert_eq!(again.number(), 2, "0 was used");
+    assert_eq!(claim_generator(&paths).unwrap(), 3);
 }
 
 #[test]
@@ -405,10 +406,10 @@ fn plans_are_read_as_they_were_written() {
 
 #[test]
 fn each_generator_gets_a_number_of_its_own() {
-    let folder = tempfile::tempdir().unwrap();
+    let (_root, paths) = run();
     let mut numbers: Vec<u32> = std::thread::scope(|scope| {
         let claims: Vec<_> = (0..8)
-            .map(|_| scope.spawn(|| claim_generator(folder.path(), folder.path()).unwrap()))
+            .map(|_| scope.spawn(|| claim_generator(&paths).unwrap()))
             .collect();
         claims
             .into_iter()
