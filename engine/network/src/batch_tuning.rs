@@ -57,8 +57,8 @@ impl BatchTuning {
 /// Measures a network in this thread, for some two seconds and the time that the device needs to get ready, and leaves the
 /// convolutions in the form that is faster. `notes` gets messages for the user.
 ///
-/// A size that the device's memory does not hold ends the table, with a note; if it is the smallest, it is an error. False beside it if
-/// the fused form lacked memory: another time it may have enough.
+/// A size that the device's memory does not hold ends the table, with a note; if it is the smallest, it is an error. The
+/// second value is false if the fused form lacked memory, which it may have another time.
 pub(super) fn tune(
     forward: &mut PackedForward,
     check: &Check,
@@ -72,7 +72,7 @@ pub(super) fn tune(
     if precision != Precision::Fp32 {
         forward.body.set_fused(true);
         let plain = found.evaluations_per_second();
-        // Each size has a way of its own to be computed: the fused form has to do all that the plain one does.
+        // cuDNN chooses an engine for each size, so each is measured.
         let sizes: Vec<usize> = found.rates.iter().map(|rate| rate.batch).collect();
         let tried = forward.check(check, &[found.batch]).and_then(|_| {
             if rows

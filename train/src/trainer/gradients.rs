@@ -24,8 +24,11 @@ const SLICE_ROWS: usize = 64;
 /// A batch is split into no more slices than this: each holds gradients of all parameters until they are added.
 const MAX_SLICES: usize = 16;
 
-/// Rows that are evaluated together when losses are measured, on a CPU and on a GPU.
-const EVALUATION_ROWS: [usize; 2] = [256, 2_048];
+/// Rows that are evaluated together when losses are measured, on a CPU.
+const EVALUATION_ROWS: usize = 256;
+
+/// The same on a GPU.
+const EVALUATION_ROWS_ON_GPU: usize = 2_048;
 
 /// Computes gradients on a device.
 #[derive(Debug)]
@@ -154,7 +157,10 @@ impl GradientWorkers {
         rows: &[RowRef],
         heads: &PerHead<bool>,
     ) -> Result<Measurement, TrainError> {
-        let rows_at_once = EVALUATION_ROWS[usize::from(self.pool.is_none())];
+        let rows_at_once = match self.pool {
+            Some(_) => EVALUATION_ROWS,
+            None => EVALUATION_ROWS_ON_GPU,
+        };
         let chunks: Vec<&[RowRef]> = rows.chunks(rows_at_once).collect();
         let parts: Vec<Measurement> = match &self.pool {
             None => chunks

@@ -8,8 +8,8 @@ use engine::stop::Stop;
 use std::io::ErrorKind;
 use std::time::Duration;
 
-/// Takes the lock of a run's trainer, and removes what killed ones have left half written; none if a stop is requested while another
-/// trainer holds it.
+/// Takes the lock of a run's trainer, and removes what killed trainers have left half written. None if a stop is requested while
+/// another trainer holds it.
 ///
 /// # Errors
 /// Another trainer works on the run, and still does after [`FileLock::TIMEOUT`].
@@ -42,7 +42,9 @@ fn lock_within(
             for folder in [run.checkpoints(), run.candidates()] {
                 match files::remove_temporaries(&folder, ".") {
                     Err(error) if error.kind() == ErrorKind::NotFound => {}
-                    removed => removed.map_err(TrainError::io("remove old files of", &folder))?,
+                    removed => {
+                        removed.map_err(TrainError::io("remove unfinished files in", &folder))?
+                    }
                 }
             }
             Ok(lock)
