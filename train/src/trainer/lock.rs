@@ -43,7 +43,7 @@ fn lock_within(
                 match files::remove_temporaries(&folder, ".") {
                     Err(error) if error.kind() == ErrorKind::NotFound => {}
                     removed => {
-                        removed.map_err(TrainError::io("remove unfinished files in", &folder))?
+                        removed.map_err(TrainError::io("remove unfinished files in", &folder))?;
                     }
                 }
             }
