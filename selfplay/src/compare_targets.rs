@@ -129,11 +129,15 @@ impl CompareTargetsArguments {
     /// The configuration, and those that the variants make of it.
     fn variants(&self, config: &Config) -> Result<Vec<Config>> {
         let mut variants = vec![config.clone()];
-        for settings in &self.variant {
-            let mut settings = settings.split_whitespace();
+        for text in &self.variant {
+            let mut settings = text.split_whitespace();
             let variant =
                 settings.try_fold(config.clone(), |config, setting| config.with(setting))?;
             variant.validate()?;
+            ensure!(
+                variant.selfplay != config.selfplay,
+                "--variant {text:?} changes nothing: only keys of `selfplay` change targets"
+            );
             variants.push(variant);
         }
         Ok(variants)

@@ -132,6 +132,8 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
             "the thread that serves the page has ended: start it again"
         );
     }
+    drop(http);
+    server.end();
     Ok(ExitCode::SUCCESS)
 }
 

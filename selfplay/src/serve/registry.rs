@@ -100,6 +100,14 @@ impl<T: Work> Registry<T> {
         Ok(())
     }
 
+    /// Stops all work, and waits for it.
+    pub(super) fn end(&self) {
+        for entry in self.lock().0.values() {
+            entry.stop().store(true, Relaxed);
+        }
+        self.threads.join();
+    }
+
     /// Works on a thread of its own.
     pub(super) fn run(
         &self,
@@ -121,9 +129,7 @@ impl<T: Work> Registry<T> {
 
 impl<T: Work> Drop for Registry<T> {
     fn drop(&mut self) {
-        for entry in self.lock().0.values() {
-            entry.stop().store(true, Relaxed);
-        }
+        self.end();
     }
 }
 

@@ -7,7 +7,7 @@ use super::rules::GameText;
 use super::search_messages::Limits;
 use crate::worker::batch::search_to_end;
 use anyhow::Result;
-use arimaa::notation::{TurnLabel, format_turn};
+use arimaa::notation::{TurnLabel, format_turn, parse_turn};
 use arimaa::rules::{Game, Phase, Side};
 use engine::search::Search;
 use serde::{Deserialize, Serialize};
@@ -136,6 +136,11 @@ impl Reviews {
         Ok(self.registry.find(id)?.progress.subscribe())
     }
 
+    /// Stops all analyses, and waits for them.
+    pub(super) fn end(&self) {
+        self.registry.end();
+    }
+
     /// Stops an analysis.
     pub(super) fn stop(&self, id: &str) -> ApiResult<()> {
         self.registry.stop(id)
@@ -221,7 +226,12 @@ impl Entry {
             let label = TurnLabel::due(&game);
             let text = format_turn(turn, game.position());
             let is_setup = game.position().phase() == Phase::Setup;
+            // Another order of its steps is the same turn.
+            let best = before.as_ref().and_then(|before| before.best.as_deref());
+            let best = best.and_then(|best| parse_turn(best, game.position()).ok());
+            let best = best.map(|best| game.position().after_turn_unchecked(&best));
             game.play(turn)?;
+            let is_best = best.as_ref() == Some(game.position());
             let after = self.find(&game, players, evaluator, end)?;
             if self.stop.load(Relaxed) {
                 return Ok(Some(Cut::Stopped));
@@ -235,7 +245,7 @@ impl Entry {
             let values = before.as_ref().zip(after.as_ref()).filter(|_| !is_setup);
             let loss = values.map(|(before, after)| {
                 // Two searches of one turn differ by chance.
-                if before.best.as_ref() == Some(&text) {
+                if is_best {
                     return 0.0;
                 }
                 let gained = after.gold_value - before.gold_value;

@@ -94,6 +94,16 @@ impl Server {
         })
     }
 
+    /// Ends all evaluations once no request comes any more: a request that hangs may keep the server itself, and libtorch crashes if the
+    /// program ends meanwhile ([`Threads`](super::threads::Threads)).
+    pub(super) fn end(&self) {
+        self.searches.end();
+        self.reviews.end();
+        while self.policies.available_permits() < MAX_POLICIES {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     /// The searches, for tests.
     #[cfg(test)]
     pub(super) fn searches(&self) -> &Searches {

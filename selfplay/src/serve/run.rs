@@ -8,8 +8,8 @@ use engine::run::{
     FolderSize, GameSpeed, GeneratorPaths, GeneratorReport, LogLine, Problems, RunClock,
     RunDirectory, TimeLeft, folder_sizes, network_name,
 };
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs;
 use std::io::ErrorKind;
@@ -18,6 +18,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The most bytes of a small file.
 const MAX_BYTES: u64 = 64 << 20;
+
+/// The most matches of an answer: the files of each are read for it.
+const MAX_MATCHES: usize = 200;
 
 /// `GET /api/run`.
 #[derive(Debug, Default, Serialize)]
@@ -53,10 +56,11 @@ struct NetworkFileInfo {
     bytes: u64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Deserialize, Serialize)]
 struct Ratings {
     reference: Value,
-    players: Value,
+    #[serde(rename(deserialize = "ratings"))]
+    players: Vec<Value>,
 }
 
 #[derive(Debug, Serialize)]
@@ -129,7 +133,7 @@ impl RunAnswer {
         let now = now_of(run);
         answer.generators = GeneratorReport::list(&GeneratorPaths::from(run), now, problems);
         answer.trainer_is_running = problems.or_default(FileLock::is_held(&run.trainer_lock()));
-        answer.ratings = json_file(&run.ratings(), problems).map(ratings);
+        answer.ratings = json_file(&run.ratings(), problems);
         answer.clock = json_file(&run.clock(), problems).map_or_else(Vec::new, efforts);
         answer.game_speed = games.speed(now);
         answer.config = text_file(&run.config(), problems).unwrap_or_default();
@@ -165,13 +169,6 @@ fn networks(run: &RunDirectory, problems: &mut Problems) -> Vec<NetworkFileInfo>
     info.collect()
 }
 
-fn ratings(mut file: Value) -> Ratings {
-    Ratings {
-        reference: file["reference"].take(),
-        players: file["ratings"].take(),
-    }
-}
-
 fn efforts(clock: RunClock) -> Vec<NetworkEffort> {
     let networks = clock.networks.into_iter();
     let efforts = networks.map(|(generation, effort)| NetworkEffort {
@@ -182,29 +179,31 @@ fn efforts(clock: RunClock) -> Vec<NetworkEffort> {
     efforts.collect()
 }
 
-/// The matches in the folder `pit`, with a folder for each, and with so many games.
+/// The last matches by name in the folder `pit`, with a folder for each, and with so many games.
 fn matches(pit: &Path, games: impl Fn(&str) -> usize, problems: &mut Problems) -> Vec<Match> {
     let Ok(entries) = fs::read_dir(pit) else {
         return Vec::new();
     };
-    let folders = entries.flatten().filter(|entry| entry.path().is_dir());
-    let mut matches: Vec<Match> = folders
-        .map(|entry| {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let games = games(&name);
-            let finished = is_finished(&entry.path(), games as u64);
-            Match {
-                finished: finished.unwrap_or_else(|error| {
-                    problems.add(format!("{error:#}"));
-                    false
-                }),
-                games,
-                name,
-            }
-        })
-        .collect();
-    matches.sort_by(|one, other| one.name.cmp(&other.name));
-    matches
+    let folders = entries.flatten().map(|entry| entry.path());
+    let mut folders: Vec<_> = folders.filter(|path| path.is_dir()).collect();
+    folders.sort();
+    let shown = folders.len().saturating_sub(MAX_MATCHES);
+    let matches = folders.split_off(shown).into_iter().rev();
+    let matches = matches.map(|path| {
+        let name = path.file_name().unwrap_or_default();
+        let name = name.to_string_lossy().into_owned();
+        let games = games(&name);
+        let finished = is_finished(&path, games as u64);
+        Match {
+            finished: finished.unwrap_or_else(|error| {
+                problems.add(format!("{error:#}"));
+                false
+            }),
+            games,
+            name,
+        }
+    });
+    matches.collect()
 }
 
 /// A small file of JSON; none where there is none. Its checksum, where it has one, must match.
@@ -253,7 +252,7 @@ mod tests {
             .iter()
             .map(|one| (one.name.as_str(), one.games, one.finished))
             .collect();
-        assert_eq!(found, [("a", 5, false), ("b", 5, false)]);
+        assert_eq!(found, [("b", 5, false), ("a", 5, false)]);
     }
 
     #[test]
@@ -261,7 +260,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let run = RunDirectory::new(folder.path());
         fs::write(run.config(), "a").unwrap();
-        fs::write(run.ratings(), "{\"reference\":").unwrap();
+        fs::write(run.ratings(), "[]").unwrap();
         let clock =
             r#"{"seconds": 3600, "networks": {"2": {"games": 7, "seconds": 1800}, "1": {}}}"#;
         fs::write(run.clock(), clock).unwrap();

@@ -23,7 +23,7 @@ const MAX_TREES: usize = 2;
 /// How long an ended search keeps its tree.
 pub(super) const TREE_TIME: Duration = Duration::from_secs(120);
 
-/// The time between two looks for trees to drop.
+/// The time between two looks for abandoned searches and trees to drop.
 const TIDY_TIME: Duration = Duration::from_secs(5);
 
 /// The time between two reports.
@@ -60,8 +60,8 @@ impl Searches {
         let entries = Arc::downgrade(&registry.entries);
         std::thread::Builder::new()
             .name("search-trees".into())
-            .spawn(move || drop_trees_in_time(&entries))
-            .context("can't start the thread that drops the trees of ended searches")?;
+            .spawn(move || tidy_in_time(&entries))
+            .context("can't start the thread that ends abandoned searches")?;
         Ok(Self { players, registry })
     }
 
@@ -119,6 +119,11 @@ impl Searches {
         Ok(entry.answer.subscribe())
     }
 
+    /// Stops all searches, and waits for them.
+    pub(super) fn end(&self) {
+        self.registry.end();
+    }
+
     /// Stops a search.
     pub(super) fn stop(&self, id: &str) -> ApiResult<()> {
         self.registry.stop(id)
@@ -161,14 +166,17 @@ impl Searches {
     }
 }
 
-/// Drops the trees of ended searches in time, as long as there is the server.
-fn drop_trees_in_time(entries: &Weak<Mutex<Entries<Entry>>>) {
+/// Ends abandoned searches and drops the trees of ended ones, as long as there is the server.
+fn tidy_in_time(entries: &Weak<Mutex<Entries<Entry>>>) {
     loop {
         std::thread::sleep(TIDY_TIME);
         let Some(entries) = entries.upgrade() else {
             return;
         };
-        drop_old_trees(&lock(&entries), Instant::now());
+        let entries = lock(&entries);
+        let running = entries.all().filter(|entry| entry.is_running());
+        running.for_each(|entry| entry.check_listeners());
+        drop_old_trees(&entries, Instant::now());
     }
 }
 
@@ -310,7 +318,6 @@ impl Entry {
             &mut rand::rng(),
             |search| {
                 if reported.elapsed() >= REPORT_TIME {
-                    self.check_listeners();
                     self.report(search, before);
                     reported = Instant::now();
                 }

@@ -22,15 +22,20 @@ impl Threads {
         threads.push(thread);
         Ok(())
     }
-}
 
-impl Drop for Threads {
-    fn drop(&mut self) {
-        let threads = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+    /// Waits for all of them.
+    pub(super) fn join(&self) {
+        let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for thread in threads.drain(..) {
             // A panic has been printed, and has ended its search.
             let _ = thread.join();
         }
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.join();
     }
 }
 

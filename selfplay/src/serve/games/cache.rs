@@ -20,7 +20,7 @@ const VERSION: u32 = 2;
 const FORMAT: Configuration = standard();
 
 /// The least time between two writes.
-const INTERVAL: Duration = Duration::from_secs(30);
+const INTERVAL: Duration = Duration::from_secs(600);
 
 /// The most bytes of the file: a game takes about 25.
 const MAX_BYTES: u64 = 1 << 30;
@@ -77,10 +77,17 @@ impl Cache {
 
     /// Writes the whole index, if it has changed and the last write is long enough ago.
     pub(super) fn write_if_due<'a>(&mut self, files: impl Iterator<Item = &'a Arc<IndexedFile>>) {
-        let begun = Instant::now();
-        if !self.is_due || begun < self.not_before {
+        if Instant::now() >= self.not_before {
+            self.write_changes(files);
+        }
+    }
+
+    /// Writes the whole index, if it has changed.
+    pub(super) fn write_changes<'a>(&mut self, files: impl Iterator<Item = &'a Arc<IndexedFile>>) {
+        if !self.is_due {
             return;
         }
+        let begun = Instant::now();
         let written = self.write(files);
         self.is_due = written.is_err();
         self.problem = written.err().map(|error| {

@@ -69,6 +69,7 @@ impl<'a> FilesWatcher<'a> {
             let pause = POLL_INTERVAL.max(LOOKING_SHARE * begun.elapsed());
             self.update(scan);
             if !self.shared.end_round(pause) {
+                self.cache.write_changes(self.files.values());
                 return;
             }
         }

@@ -63,11 +63,13 @@ impl GamesIndex {
         files.map(|file| file.games.len()).sum()
     }
 
-    /// The speed at which self-play's games come.
+    /// The speed at which self-play's games come, imported ones left aside.
     pub(crate) fn speed(&self, now: SystemTime) -> Option<GameSpeed> {
         let snapshot = self.shared.snapshot();
         let files = snapshot.files_of(SELFPLAY).iter();
-        let shards = files.map(|file| {
+        // Imported games have no networks.
+        let played = files.filter(|file| file.networks.iter().any(|names| !names.is_empty()));
+        let shards = played.map(|file| {
             let written = SystemTime::UNIX_EPOCH + Duration::from_nanos(file.file.key.time);
             (written, file.games.len() as f64)
         });

@@ -3,7 +3,7 @@
 import { ApiError, get, listen, post, remove } from './api.js';
 import { Board } from './board.js';
 import { ValueCurve } from './curve.js';
-import { announce, button, capital, copy, field, h, number, percent, section, select, store, stored } from './dom.js';
+import { announce, button, capital, copy, field, h, markTurn, number, percent, section, select, store, stored } from './dom.js';
 import { EMPTY, applySteps, stepsOf } from './notation.js';
 import { Replay } from './replay.js';
 import { SearchPanel, searchArrows } from './search.js';
@@ -147,8 +147,7 @@ class AnalysisView {
     this.curve.show(turn);
     this.board.arrows([]);
     this.keep();
-    this.moves.querySelector('[aria-current]')?.removeAttribute('aria-current');
-    this.moves.querySelectorAll('button')[turn]?.setAttribute('aria-current', 'true');
+    markTurn(this.moves, turn);
     this.maker.stop();
     this.end.disabled = true;
     this.undo.disabled = true;

@@ -59,7 +59,7 @@ class PlayView {
 
   makeControls() {
     this.sideChoice = select([['gold', 'Gold (begins)'], ['silver', 'Silver'], ['random', 'drawn by lot']], 'gold', () => this.showSetup());
-    this.player = select(this.players, this.players[0]);
+    this.player = select(this.players, this.players[0], () => this.changeOpponent());
     this.level = select(LEVELS, '400');
     this.time = select(CLOCKS, '');
     this.endButton = button('End turn', () => this.endTurn(), { class: 'primary', 'aria-keyshortcuts': 'e' });
@@ -238,6 +238,13 @@ class PlayView {
     [squares[indexOf(a)], squares[indexOf(b)]] = [squares[indexOf(b)], squares[indexOf(a)]];
     this.board.set(squares.join(''));
     announce(`Swapped ${a} and ${b}.`);
+  }
+
+  /** Silver's player sees a setup of the opponent that is chosen. */
+  changeOpponent() {
+    if (!this.settingUp || this.own !== 'silver') return;
+    this.goldSetup = null;
+    this.showGold();
   }
 
   setupTurn() {
