@@ -114,7 +114,11 @@ fn listen(grace: Option<Duration>) -> io::Result<Stop> {
     let in_words = |error: io::Error| {
         io::Error::new(error.kind(), format!("can't listen for signals: {error}"))
     };
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGUSR1]).map_err(in_words)?;
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGUSR1]).map_err(in_words)?;
+    // `nohup` ignores it: the end of a connection is not to stop the program.
+    if !is_ignored(SIGHUP) {
+        signals.add_signal(SIGHUP).map_err(in_words)?;
+    }
     let to_request = stop.clone();
     let thread = std::thread::Builder::new().name("signals".into());
     let listen = move || {
@@ -134,6 +138,18 @@ fn listen(grace: Option<Duration>) -> io::Result<Stop> {
     };
     thread.spawn(listen).map_err(in_words)?;
     Ok(stop)
+}
+
+/// Whether the program was started with this signal ignored, as far as the system says so.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mut masks = status
+        .lines()
+        .filter_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = masks
+        .next()
+        .map(|mask| u64::from_str_radix(mask.trim(), 16));
+    matches!(mask, Some(Ok(mask)) if mask >> (signal - 1) & 1 == 1)
 }
 
 /// Ends the program after a time.

@@ -85,6 +85,21 @@ fn signals_stop_it_and_the_same_command_resumes() {
     }
 }
 
+#[test]
+fn a_closed_connection_doesn_t_stop_it_where_that_signal_is_ignored() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = endless(folder.path(), &[]);
+    let mut running = command.start_in_shell("trap '' HUP; exec \"$@\"");
+    running.wait_until("there are shards", |_| has_shards(&command));
+    running.signal("HUP");
+    let before = list_shards(&command.paths().shards).unwrap().len();
+    running.wait_until("there are more shards", |_| {
+        list_shards(&command.paths().shards).unwrap().len() > before + 1
+    });
+    running.signal("TERM");
+    assert_stopped(&running.wait(), REQUESTED, &command);
+}
+
 /// A generator that writes into a full pipe, so that its stop blocks.
 fn start_blocked(command: &GeneratorCommand) -> (Running, std::io::PipeReader) {
     let (reader, mut writer) = std::io::pipe().unwrap();
