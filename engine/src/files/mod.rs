@@ -22,6 +22,14 @@ const TEMPORARY: &str = ".tmp";
 
 const NOT_REGULAR: &str = "this is not a regular file";
 
+/// Whether an error of the system may be temporary: all but those of an impossible request.
+pub fn is_temporary(error: &io::Error) -> bool {
+    !matches!(
+        error.kind(),
+        io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported | io::ErrorKind::InvalidData
+    )
+}
+
 /// The folder that a file is in: `.` for a mere name.
 pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {

@@ -9,8 +9,8 @@ use crate::worker::player::Player;
 use anyhow::Result;
 use engine::record::EvaluatorId;
 use std::sync::atomic::{
-    AtomicU64, AtomicUsize,
-    Ordering::{Acquire, Relaxed, Release},
+    AtomicU64,
+    Ordering::{Acquire, Release},
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -82,42 +82,23 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The evaluators of one worker's games, by the slots of their channels. The newest evaluates new turns.
+/// The newest evaluator of one worker's games, and the slot of its channel: it evaluates new turns.
 #[derive(Debug)]
-pub(crate) struct Evaluators {
-    newest: AtomicUsize,
-    by_slot: Mutex<Vec<Arc<EvaluatorId>>>,
-}
+pub(crate) struct NewestEvaluator(Mutex<(usize, Arc<EvaluatorId>)>);
 
-impl Evaluators {
-    /// One evaluator, in slot 0.
+impl NewestEvaluator {
+    /// One in slot 0.
     pub(crate) fn new(first: EvaluatorId) -> Self {
-        Self {
-            newest: AtomicUsize::new(0),
-            by_slot: Mutex::new(vec![Arc::new(first)]),
-        }
+        Self(Mutex::new((0, Arc::new(first))))
     }
 
     /// The newest, and its slot.
-    pub(crate) fn newest(&self) -> (usize, Arc<EvaluatorId>) {
-        let by_slot = locked(&self.by_slot);
-        let slot = self.newest.load(Relaxed);
-        (slot, Arc::clone(&by_slot[slot]))
+    pub(crate) fn get(&self) -> (usize, Arc<EvaluatorId>) {
+        locked(&self.0).clone()
     }
 
-    /// Puts another evaluator into a slot: an old one, or the one after the last. It is the newest from now on.
-    pub(crate) fn set_newest(&self, slot: usize, evaluator: EvaluatorId) {
-        let mut by_slot = locked(&self.by_slot);
-        let evaluator = Arc::new(evaluator);
-        match by_slot.get_mut(slot) {
-            Some(old) => *old = evaluator,
-            None => by_slot.push(evaluator),
-        }
-        self.newest.store(slot.min(by_slot.len() - 1), Relaxed);
-    }
-
-    /// The slot of the newest.
-    pub(crate) fn newest_slot(&self) -> usize {
-        self.newest.load(Relaxed)
+    /// Another evaluator is the newest from now on.
+    pub(crate) fn set(&self, slot: usize, evaluator: EvaluatorId) {
+        *locked(&self.0) = (slot, Arc::new(evaluator));
     }
 }

@@ -2,8 +2,6 @@
 
 use anyhow::Result;
 use engine::progress::say;
-use std::fs;
-use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,21 +12,6 @@ pub(super) const RETRY: Duration = Duration::from_secs(1);
 
 /// Interval between checks of the user's stop.
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
-
-/// The bytes of all files in a folder and those below it. What can't be read counts 0: it may have been removed.
-pub(super) fn bytes_in(folder: &Path) -> u64 {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return 0;
-    };
-    entries
-        .flatten()
-        .map(|entry| match entry.metadata() {
-            Ok(metadata) if metadata.is_dir() => bytes_in(&entry.path()),
-            Ok(metadata) => metadata.len(),
-            Err(_) => 0,
-        })
-        .sum()
-}
 
 /// The bytes that can still be written where a folder is; none where the system doesn't say.
 pub(super) fn bytes_free(folder: &Path) -> Option<u64> {
@@ -139,17 +122,11 @@ impl Drop for QueuePlace<'_> {
     }
 }
 
-/// Whether an error of the system may be temporary: all but those of an impossible request.
-pub(crate) fn is_temporary(error: &io::Error) -> bool {
-    !matches!(
-        error.kind(),
-        io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported | io::ErrorKind::InvalidData
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use engine::files::is_temporary;
+    use std::io;
 
     #[test]
     fn temporary_errors_are_retried_and_others_are_not() {
@@ -180,16 +157,5 @@ mod tests {
         let error = queue.write(full, is_temporary).unwrap_err();
         assert!(error.is::<StoppedWhileWaiting>());
         assert_eq!(queue.reason(), None);
-    }
-
-    #[test]
-    fn folders_are_measured_with_their_subfolders() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("below")).unwrap();
-        fs::write(folder.path().join("a"), [0; 10]).unwrap();
-        fs::write(folder.path().join("below").join("b"), [0; 5]).unwrap();
-        assert_eq!(bytes_in(folder.path()), 15);
-        assert_eq!(bytes_in(&folder.path().join("missing")), 0);
-        assert!(bytes_free(folder.path()).unwrap() > 0);
     }
 }

@@ -1,6 +1,6 @@
 //! One game of self-play.
 
-use super::current_player::Evaluators;
+use super::current_player::NewestEvaluator;
 use super::log::GameLog;
 use super::plan::{GamePlan, Part, random_numbers};
 use super::resignation::{Effort, effort, resigning};
@@ -32,7 +32,7 @@ const WEIGHT_STEPS: f64 = 4_096.0;
 pub(crate) struct Setting {
     pub(crate) config: Arc<Config>,
     pub(crate) log: Arc<dyn GameLog>,
-    pub(crate) evaluators: Arc<Evaluators>,
+    pub(crate) newest: Arc<NewestEvaluator>,
 }
 
 /// A game that plays itself and keeps its record.
@@ -212,7 +212,7 @@ impl SelfplayGame {
         if let (Some((_, place)), true) = (self.current_evaluator, stays) {
             return Ok(place);
         }
-        let (slot, evaluator) = self.setting.evaluators.newest();
+        let (slot, evaluator) = self.setting.newest.get();
         let known = self
             .evaluators
             .iter()

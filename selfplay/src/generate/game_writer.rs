@@ -4,14 +4,16 @@
 //! is played.
 
 use super::current_player::CurrentPlayer;
-use super::disk::{RETRY, is_temporary};
+use super::disk::RETRY;
 use super::prune::{Pruning, Removed};
 use anyhow::Result;
 use engine::config::SelfplayConfig;
 use engine::encoding::ENCODING_VERSION;
-use engine::record::journal::{JournalError, JournalFault};
+use engine::files::is_temporary;
+use engine::record::journal::JournalError;
 use engine::record::{
-    GameId, GameRecord, Header, ShardError, ShardFault, ShardName, ShardWriter, remove_unfinished,
+    GameId, GameRecord, Header, ShardError, ShardFault, ShardName, ShardReader, ShardWriter,
+    remove_unfinished,
 };
 use engine::run::Generator;
 use std::path::{Path, PathBuf};
@@ -36,6 +38,8 @@ pub(crate) struct GameWriter {
     /// The finished games that are in no shard with a name.
     games: Vec<GameRecord>,
     stage: Stage,
+    /// Whether the shards of all games are to be closed, whatever their size.
+    closes: bool,
     pub(crate) written: Written,
     trouble: Option<Trouble>,
 }
@@ -70,8 +74,6 @@ enum Stage {
     Open {
         writer: Option<ShardWriter>,
         pushed: usize,
-        /// Whether it is to be closed, whatever its size.
-        closes: bool,
     },
     /// It has its name, and so many games. The journal has no entry of it yet.
     Named { games: usize },
@@ -94,7 +96,6 @@ impl Stage {
     const EMPTY: Self = Self::Open {
         writer: None,
         pushed: 0,
-        closes: false,
     };
 }
 
@@ -114,9 +115,7 @@ impl WriteError {
                 ShardFault::Io(error) => is_temporary(error),
                 fault => matches!(fault, ShardFault::GivenUp),
             },
-            Self::Journal(error) => {
-                matches!(&error.fault, JournalFault::Io(error) if is_temporary(error))
-            }
+            Self::Journal(error) => error.is_temporary(),
         }
     }
 }
@@ -143,6 +142,7 @@ impl GameWriter {
             sequence: options.next_shard,
             games: Vec::new(),
             stage: Stage::EMPTY,
+            closes: false,
             written: Written::default(),
             trouble: None,
         }
@@ -168,8 +168,8 @@ impl GameWriter {
             Ok(()) => self.trouble = None,
             Err(error) if error.is_temporary() => {
                 // The state of the unfinished shard is unknown: it is written anew.
-                if let Stage::Open { writer, pushed, .. } = &mut self.stage {
-                    (*writer, *pushed) = (None, 0);
+                if let Stage::Open { .. } = self.stage {
+                    self.stage = Stage::EMPTY;
                 }
                 self.trouble = Some(Trouble {
                     reason: error.to_string(),
@@ -181,11 +181,9 @@ impl GameWriter {
         Ok(())
     }
 
-    /// Closes the shard that is open, if it has games.
+    /// Closes the shards of all games.
     pub(crate) fn close(&mut self) -> Result<()> {
-        if let Stage::Open { closes, .. } = &mut self.stage {
-            *closes = true;
-        }
+        self.closes = true;
         self.trouble = None;
         self.write_pending()?;
         if self.waiting() == 0 && self.generator.is_some() {
@@ -214,12 +212,7 @@ impl GameWriter {
             let name = self.name();
             // Another network's games begin another shard.
             let version = self.current_player.version();
-            let Stage::Open {
-                writer,
-                pushed,
-                closes,
-            } = &mut self.stage
-            else {
+            let Stage::Open { writer, pushed } = &mut self.stage else {
                 continue;
             };
             let is_full = *pushed >= self.games_per_shard
@@ -227,12 +220,12 @@ impl GameWriter {
                 || writer
                     .as_ref()
                     .is_some_and(|writer| writer.bytes() >= self.shard_bytes);
-            if *pushed > 0 && (is_full || (*closes && *pushed == self.games.len())) {
+            if *pushed > 0 && (is_full || (self.closes && *pushed == self.games.len())) {
                 self.finish()?;
                 continue;
             }
             let Some(game) = self.games.get(*pushed) else {
-                *closes = false;
+                self.closes = false;
                 return Ok(());
             };
             let writer = match writer {
@@ -240,7 +233,14 @@ impl GameWriter {
                 None => {
                     self.version = version;
                     self.header.evaluator = self.current_player.newest().evaluator.clone();
-                    writer.insert(ShardWriter::create(&self.folder, name, &self.header)?)
+                    match ShardWriter::create(&self.folder, name, &self.header) {
+                        Ok(created) => writer.insert(created),
+                        Err(error) => {
+                            let games = self.games_in(name).ok_or(error)?;
+                            self.stage = Stage::Named { games };
+                            continue;
+                        }
+                    }
                 }
             };
             writer.push(game)?;
@@ -258,7 +258,7 @@ impl GameWriter {
     /// Announces the open shard in the journal, and gives it its name.
     fn finish(&mut self) -> Result<(), WriteError> {
         let name = self.name();
-        let Stage::Open { writer, pushed, .. } = &mut self.stage else {
+        let Stage::Open { writer, pushed } = &mut self.stage else {
             return Ok(());
         };
         let games = *pushed;
@@ -273,20 +273,24 @@ impl GameWriter {
             Ok(path) => {
                 self.written.bytes += std::fs::metadata(path).map_or(0, |file| file.len());
             }
-            // It may have its name although the folder could not be synced.
-            Err(error) if self.folder.join(name.to_string()).exists() => {
-                let is_ours = matches!(error.fault, ShardFault::Io(_));
-                if !is_ours {
-                    return Err(error.into());
-                }
-            }
-            Err(error) => {
-                *pushed = 0;
+            // It may have its name although the folder could not be synced, or a server's answer was lost.
+            Err(error) if self.games_in(name) != Some(games) => {
+                self.stage = Stage::EMPTY;
                 return Err(error.into());
             }
+            Err(_) => {}
         }
         self.stage = Stage::Named { games };
         Ok(())
+    }
+
+    /// How many of the first games a shard with this name holds; none unless it is there and holds nothing else.
+    fn games_in(&self, name: ShardName) -> Option<usize> {
+        let shard = ShardReader::open(self.folder.join(name.to_string())).ok()?;
+        let ids = shard.map(|record| record.map(|record| record.id));
+        let ids: Vec<GameId> = ids.collect::<Result<_, _>>().ok()?;
+        let own = self.games.iter().take(ids.len()).map(|game| game.id);
+        (!ids.is_empty() && own.eq(ids.iter().copied())).then_some(ids.len())
     }
 
     fn record_closed(&mut self, games: usize) -> Result<(), WriteError> {
@@ -303,5 +307,89 @@ impl GameWriter {
             self.written.removed.bytes += removed.bytes;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::current_player::LoadedPlayer;
+    use crate::worker::devices::Devices;
+    use crate::worker::player::{Player, PlayerName};
+    use engine::config::{Config, Precision};
+    use engine::record::list_shards;
+    use engine::record::samples::random_game;
+    use network::Device;
+
+    fn game(counter: u64) -> GameRecord {
+        let id = GameId {
+            generator: 0,
+            counter,
+        };
+        random_game(id, counter, 6)
+    }
+
+    /// Writes two games to a shard.
+    fn writer(folder: &Path) -> GameWriter {
+        let devices = Devices::of(vec![Device::Cpu], Precision::Fp32);
+        let player = Player::open(&PlayerName::Uniform, &devices).unwrap();
+        let mut config = Config::default().selfplay;
+        config.games_per_shard = 2;
+        GameWriter::new(GameWriterOptions {
+            folder,
+            config_digest: String::new(),
+            next_shard: 0,
+            config: &config,
+            current_player: Arc::new(CurrentPlayer::new(LoadedPlayer::new(player, 1).unwrap())),
+            generator: None,
+            pruning: None,
+        })
+    }
+
+    fn games_in(folder: &Path) -> Vec<Vec<u64>> {
+        let counters = |path| {
+            let records = ShardReader::open(path).unwrap();
+            records.map(|record| record.unwrap().id.counter).collect()
+        };
+        list_shards(folder)
+            .unwrap()
+            .values()
+            .map(counters)
+            .collect()
+    }
+
+    #[test]
+    fn the_end_closes_the_shards_of_all_games() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("later");
+        let mut writer = writer(&missing);
+        for counter in 0..5 {
+            writer.take(game(counter)).unwrap();
+        }
+        assert!(writer.trouble().is_some() && writer.waiting() == 5);
+        std::fs::create_dir(&missing).unwrap();
+        writer.close().unwrap();
+        assert_eq!(writer.waiting(), 0);
+        assert_eq!(games_in(&missing), [vec![0, 1], vec![2, 3], vec![4]]);
+    }
+
+    #[test]
+    fn a_shard_that_got_its_name_in_spite_of_an_error_is_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut first = writer(folder.path());
+        (0..2).for_each(|counter| first.take(game(counter)).unwrap());
+        assert_eq!(games_in(folder.path()), [[0, 1]]);
+        // As after an answer of a server that was lost.
+        let mut again = writer(folder.path());
+        again.take(game(0)).unwrap_err();
+        let mut again = writer(folder.path());
+        again.games = vec![game(0), game(1)];
+        again.take(game(2)).unwrap();
+        again.close().unwrap();
+        assert_eq!(games_in(folder.path()), [vec![0, 1], vec![2]]);
+        // Another one's is an error.
+        let mut other = writer(folder.path());
+        other.games = vec![game(7)];
+        assert!(other.take(game(8)).is_err());
     }
 }

@@ -1,8 +1,8 @@
 //! Where games in flight are journalled, turn by turn.
 
-use super::disk::{WriteQueue, is_temporary};
+use super::disk::WriteQueue;
 use anyhow::Result;
-use engine::record::journal::{Beginning, Journal, JournalError, JournalFault};
+use engine::record::journal::{Beginning, Journal, JournalError};
 use engine::record::{EvaluatorId, GameId, TurnRecord};
 use engine::run::Generator;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl JournalLog {
     fn write(&self, write: impl Fn(&Journal) -> Result<(), JournalError>) -> Result<()> {
         self.write_queue.write(
             || write(self.generator.journal()),
-            |error| matches!(&error.fault, JournalFault::Io(error) if is_temporary(error)),
+            JournalError::is_temporary,
         )
     }
 }

@@ -41,7 +41,7 @@ use crate::worker::worker_pool;
 use anyhow::{Context, Result, ensure};
 use arguments::GenerationPlan;
 use current_player::LoadedPlayer;
-use disk::WriteQueue;
+use disk::{StoppedWhileWaiting, WriteQueue};
 use engine::files::FileLock;
 use engine::progress::say;
 use engine::record::GameId;
@@ -239,28 +239,12 @@ fn lock_name(paths: &GeneratorPaths, worker: &WorkerName, stop: &Stop) -> Result
 /// Any other fault of the folder.
 fn with_disk_space<T>(
     stop: &Stop,
-    attempt: impl Fn() -> Result<T, RunError>,
-) -> Result<Option<T>, RunError> {
-    let mut is_told = false;
-    loop {
-        match attempt() {
-            Err(error) if is_full(&error) => {
-                if !is_told {
-                    let reason = error.to_string();
-                    say(&WriteQueue::pause_message(&reason).to_string());
-                    is_told = true;
-                }
-                if !stop.sleep(disk::RETRY) {
-                    return Ok(None);
-                }
-            }
-            done => {
-                if is_told && done.is_ok() {
-                    say(WriteQueue::RESUMED);
-                }
-                return done.map(Some);
-            }
-        }
+    attempt: impl FnMut() -> Result<T, RunError>,
+) -> Result<Option<T>> {
+    match WriteQueue::new(Arc::clone(stop.flag())).write(attempt, is_full) {
+        Ok(done) => Ok(Some(done)),
+        Err(error) if error.is::<StoppedWhileWaiting>() => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -272,7 +256,7 @@ fn start_generator(
     plan: &GenerationPlan,
     requested: &GeneratorPlan,
     stop: &Stop,
-) -> Result<Option<(Generator, Recovery)>, RunError> {
+) -> Result<Option<(Generator, Recovery)>> {
     with_disk_space(stop, || {
         prepare(plan)?;
         Generator::start(&plan.paths, requested)
@@ -310,6 +294,8 @@ fn open_player(plan: &mut GenerationPlan) -> Result<Player> {
     loop {
         let error = match Player::open(&plan.player, &plan.devices) {
             Ok(player) => return Ok(player),
+            // Networks are not to blame for a failed device.
+            Err(error) if plan.devices.has_failed() => return Err(error),
             Err(error) => error,
         };
         let Some((generation, path)) = plan.older.pop() else {

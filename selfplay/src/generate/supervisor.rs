@@ -1,6 +1,6 @@
 //! The thread that takes finished games: it writes them, checks the limits, and shows the progress.
 
-use super::disk::{WriteQueue, bytes_free, bytes_in};
+use super::disk::{WriteQueue, bytes_free};
 use super::game_writer::GameWriter;
 use super::memory_guard::{Advice, MemoryGuard};
 use super::worker::GenerationTask;
@@ -11,7 +11,7 @@ use crate::worker::batch::Tally;
 use anyhow::{Result, bail, ensure};
 use engine::progress::{bytes_in_words, say};
 use engine::record::GameRecord;
-use engine::run::{Generator, GeneratorPaths};
+use engine::run::{FolderSize, Generator, GeneratorPaths, Problems, folder_sizes};
 use engine::stop::{Exit, Stop};
 use network::EvaluationService;
 use std::sync::Arc;
@@ -26,6 +26,9 @@ const DISK_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Interval between attempts to write the last games.
 const CLOSE_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Time without a failure after which the journal is flushed again.
+const FLUSHED_AGAIN: Duration = Duration::from_secs(5);
 
 /// Finished games that may wait in memory until they are taken.
 const UNTAKEN: u64 = 1_024;
@@ -91,6 +94,8 @@ pub(crate) struct Supervisor<'a> {
     was_in_trouble: bool,
     is_behind: bool,
     journal_is_gone: bool,
+    /// When the journal's last flush failed, if it did.
+    unflushed: Option<Instant>,
 }
 
 /// What a supervisor watches.
@@ -123,13 +128,22 @@ impl DiskUse {
     /// Walks over all files.
     fn measure(paths: &GeneratorPaths, writer: &GameWriter, generator: &Generator) -> Self {
         let begun = Instant::now();
-        let (used, shards) = (bytes_in(&paths.root), bytes_in(&paths.shards));
+        // What can't be read counts 0: it may have been removed.
+        let folders = folder_sizes(&paths.root, &mut Problems::default());
+        let bytes = |folder: &FolderSize| folder.bytes;
+        // With `--out` the shards are the folder's own files.
+        let in_root = if paths.shards == paths.root {
+            "."
+        } else {
+            "shards"
+        };
+        let shards = folders.iter().find(|folder| folder.folder == in_root);
         Self {
             measured: Instant::now(),
             took: begun.elapsed(),
-            used,
-            shards,
-            free: bytes_free(&paths.root),
+            used: folders.iter().map(bytes).sum(),
+            shards: shards.map_or(0, bytes),
+            free: bytes_free(&paths.shards),
             written_then: writer.written.on_disk(),
             journal_then: generator.journal().bytes(),
         }
@@ -160,6 +174,7 @@ impl<'a> Supervisor<'a> {
             was_in_trouble: false,
             is_behind: false,
             journal_is_gone: false,
+            unflushed: None,
         };
         this.check_memory();
         this
@@ -190,11 +205,7 @@ impl<'a> Supervisor<'a> {
             self.check_memory();
             self.check_journal();
             self.generator.journal().check_flushing()?;
-            if let Some(trouble) = self.generator.journal().trouble() {
-                self.say(&format!(
-                    "the journal is flushed again, after a failure: {trouble}"
-                ));
-            }
+            self.report_flushing();
         }
         self.stop_at_limits();
         // After a failure of a worker the others are waited for: its error is reported once they have ended.
@@ -253,10 +264,27 @@ impl<'a> Supervisor<'a> {
     }
 
     fn check_disk(&mut self) {
-        self.disk.free = bytes_free(&self.paths.root);
+        self.disk.free = bytes_free(&self.paths.shards);
         // Many files of a server take long, and finished games wait meanwhile.
         if self.disk.measured.elapsed() >= DISK_INTERVAL.max(20 * self.disk.took) {
             self.disk = DiskUse::measure(&self.paths, &self.writer, &self.generator);
+        }
+    }
+
+    /// Reports when the journal can't be flushed, and when it can again.
+    fn report_flushing(&mut self) {
+        if let Some(reason) = self.generator.journal().trouble() {
+            if self.unflushed.replace(Instant::now()).is_none() {
+                self.say(&format!(
+                    "the journal can't be flushed, and is tried again each second: {reason}"
+                ));
+            }
+        } else if self
+            .unflushed
+            .is_some_and(|failed| failed.elapsed() >= FLUSHED_AGAIN)
+        {
+            self.unflushed = None;
+            self.say("the journal is flushed again");
         }
     }
 
@@ -308,18 +336,18 @@ impl<'a> Supervisor<'a> {
 
     /// The current counters.
     pub(crate) fn counters(&self) -> Counters {
-        let counts = &self.work.counts;
+        let (counts, tally) = (&self.work.counts, self.work.counts.tally());
         let playing = self.work.current_player.newest();
         let service = playing.player.service();
         let written = &self.writer.written;
         Counters {
             games_in_flight: (counts.in_flight.load(Relaxed) + self.work.suspended().len()) as u64,
-            turns: counts.turns.load(Relaxed),
-            searched_turns: counts.searched_turns.load(Relaxed),
-            evaluations: counts.evaluations.load(Relaxed),
-            batches: counts.batches.load(Relaxed),
+            turns: tally.turns,
+            searched_turns: tally.searched_turns,
+            evaluations: tally.evaluations,
+            batches: tally.batches,
             largest_batch: counts.largest_batch.load(Relaxed),
-            times: counts.times(),
+            times: tally.times,
             devices: service.map_or_else(Vec::new, EvaluationService::device_counters),
             rows_waiting: service.map(|service| service.rows_waiting() as u64),
             network: NetworkInUse {
@@ -412,7 +440,12 @@ impl<'a> Supervisor<'a> {
             say(&tally.times.to_string());
         }
         closed?;
-        synced?;
+        match synced {
+            Err(error) if reason == Reason::Stopped && error.is_temporary() => say(&format!(
+                "the last turns may be missing in the journal, and the same command plays them again: {error}"
+            )),
+            synced => synced?,
+        }
         if reason == Reason::Games && self.limits.games.is_some() {
             generator.mark_done()?;
         }

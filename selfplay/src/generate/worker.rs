@@ -1,6 +1,6 @@
 //! The threads that play: each owns its games, and its channels to the evaluators.
 
-use super::current_player::{CurrentPlayer, Evaluators, LoadedPlayer, locked};
+use super::current_player::{CurrentPlayer, LoadedPlayer, NewestEvaluator, locked};
 use super::disk::StoppedWhileWaiting;
 use super::game::{SelfplayGame, Setting};
 use super::log::{GameLog, NoLog};
@@ -11,7 +11,6 @@ use anyhow::Result;
 use engine::config::Config;
 use engine::record::journal::GameInFlight;
 use engine::record::{GameId, GameRecord};
-use engine::run::WorkerTimes;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::Sender;
@@ -56,11 +55,7 @@ pub(crate) struct NextGame {
 /// Totals of all workers.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    pub(crate) turns: AtomicU64,
-    pub(crate) searched_turns: AtomicU64,
-    pub(crate) evaluations: AtomicU64,
-    pub(crate) batches: AtomicU64,
-    pub(crate) times: Mutex<WorkerTimes>,
+    tally: Mutex<Tally>,
     /// The largest mean batch of a worker's round so far, in evaluations; 0 before the first.
     pub(crate) largest_batch: AtomicU64,
     /// Games that were played to their end.
@@ -69,13 +64,9 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    fn add_times(&self, times: WorkerTimes) {
-        *locked(&self.times) += times;
-    }
-
-    /// The workers' time so far.
-    pub(crate) fn times(&self) -> WorkerTimes {
-        *locked(&self.times)
+    /// The workers' work so far.
+    pub(crate) fn tally(&self) -> Tally {
+        *locked(&self.tally)
     }
 }
 
@@ -125,10 +116,12 @@ impl GenerationTask {
         let setting = Setting {
             config: Arc::clone(&self.config),
             log: Arc::clone(&self.log),
-            evaluators: Arc::new(Evaluators::new(newest.evaluator.clone())),
+            newest: Arc::new(NewestEvaluator::new(newest.evaluator.clone())),
         };
+        // A run's first network may come later, and be the first that a GPU evaluates.
+        let on_gpus = (!newest.player.devices().is_local()).then_some(2);
         Ok(GameSlot {
-            batcher: Batcher::new(channels, room, self.groups()),
+            batcher: Batcher::new(channels, room, self.groups().or(on_gpus)),
             setting,
             version,
             room,
@@ -183,13 +176,7 @@ impl GenerationTask {
             played => played?,
         }
         let done = slot.batcher.tally().since(&before);
-        self.counts.turns.fetch_add(done.turns, Relaxed);
-        self.counts
-            .searched_turns
-            .fetch_add(done.searched_turns, Relaxed);
-        self.counts.evaluations.fetch_add(done.evaluations, Relaxed);
-        self.counts.batches.fetch_add(done.batches, Relaxed);
-        self.counts.add_times(done.times);
+        locked(&self.counts.tally).add(&done);
         if let Some(size) = done.evaluations.checked_div(done.batches) {
             self.counts.largest_batch.fetch_max(size, Relaxed);
         }
@@ -254,24 +241,19 @@ impl GameSlot {
     /// Adds a channel to a new player, and drops those that no game uses.
     fn follow(&mut self, work: &GenerationTask) -> Result<()> {
         let version = work.current_player.version();
-        let evaluators = &self.setting.evaluators;
+        let (mut slot, _) = self.setting.newest.get();
         if version != self.version {
             let newest = work.current_player.newest();
-            let slot = match newest.channel()? {
-                Some(channel) => self.batcher.add_channel(channel),
-                None => evaluators.newest_slot(),
-            };
-            evaluators.set_newest(slot, newest.evaluator.clone());
+            if let Some(channel) = newest.channel()? {
+                slot = self.batcher.add_channel(channel);
+            }
+            self.setting.newest.set(slot, newest.evaluator.clone());
             self.version = version;
         }
-        let newest = evaluators.newest_slot();
-        for slot in 0..self.batcher.evaluators() {
-            let is_used = |game: &SelfplayGame| game.slot() == Some(slot);
-            if slot != newest
-                && self.batcher.has_channel(slot)
-                && !self.batcher.games().any(is_used)
-            {
-                self.batcher.retire_channel(slot);
+        for old in (0..self.batcher.evaluators()).filter(|old| *old != slot) {
+            let is_used = |game: &SelfplayGame| game.slot() == Some(old);
+            if self.batcher.has_channel(old) && !self.batcher.games().any(is_used) {
+                self.batcher.retire_channel(old);
             }
         }
         Ok(())

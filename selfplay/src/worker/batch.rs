@@ -286,12 +286,12 @@ impl<G: InPlay> Batcher<G> {
         (0..self.groups.len()).try_for_each(|slot| self.take_answers(slot))
     }
 
-    /// Sets the number of games at once, but at least one a group, and returns the games without room. They have no queries in flight.
+    /// Sets the number of games at once, at least one, and returns the games without room. They have no queries in flight.
     pub(crate) fn resize(&mut self, size: usize) -> Result<Vec<G>> {
         let groups = self.groups.len();
         let mut too_many = Vec::new();
         for (place, group) in self.groups.iter_mut().enumerate() {
-            group.size = share(size, place, groups).max(1);
+            group.size = share(size.max(1), place, groups);
         }
         if self
             .groups

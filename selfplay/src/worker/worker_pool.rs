@@ -1,9 +1,10 @@
 //! The worker threads of a program. They end when the work is done, after a failure, or when the user stops the program.
 
 use crate::worker::devices::DeviceArguments;
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use engine::stop::{Stop, StopArguments};
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
@@ -55,7 +56,7 @@ pub(crate) fn run<T: Send, W: Send>(
     std::thread::scope(|scope| {
         let start = |sender: Sender<T>| {
             let work = &work;
-            scope.spawn(move || {
+            std::thread::Builder::new().spawn_scoped(scope, move || {
                 let guard = StopOnDrop(stop);
                 let result = work(&sender);
                 if result.is_ok() {
@@ -64,7 +65,12 @@ pub(crate) fn run<T: Send, W: Send>(
                 result
             })
         };
-        let workers: Vec<_> = (0..threads).map(|_| start(sender.clone())).collect();
+        let started = (0..threads).map(|_| start(sender.clone()));
+        let workers: Vec<_> = started.collect::<io::Result<_>>().map_err(|error| {
+            // The others are waited for.
+            stop.store(true, Relaxed);
+            anyhow!("can't start {threads} worker threads: {error}; set --threads lower")
+        })?;
         drop(sender);
         let mut taken = Ok(());
         while taken.is_ok() {

@@ -29,6 +29,11 @@ impl JournalError {
         }
     }
 
+    /// Whether the disk may be at fault, and writing may succeed later.
+    pub fn is_temporary(&self) -> bool {
+        matches!(&self.fault, JournalFault::Io(error) if crate::files::is_temporary(error))
+    }
+
     /// A fault at a byte of a file.
     pub(super) fn at(path: &Path, offset: u64, fault: impl Into<JournalFault>) -> Self {
         Self {

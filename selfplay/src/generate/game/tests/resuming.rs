@@ -190,7 +190,7 @@ fn a_new_network_takes_over_where_the_configuration_says() {
             rounds += 1;
             if rounds == 40 {
                 let slot = batcher.add_channel(line());
-                setting.evaluators.set_newest(slot, named("second"));
+                setting.newest.set(slot, named("second"));
             }
         }
         for record in &records {
