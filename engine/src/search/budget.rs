@@ -80,8 +80,8 @@ impl Budget {
 /// MiB that a tree may take by default: some 4 million visits.
 pub(super) const DEFAULT_MEMORY_MIB: u32 = 1_024;
 
-/// A search without an end gives up after this many simulations in a row that needed no evaluation: it has seen all that it can, and
-/// without a limit there is nothing to stop it.
+/// A search without a limit on simulations ends after this many in a row that needed no evaluation: its tree is full, or it has seen all
+/// that it can.
 const MAX_IDLE_SIMULATIONS: u32 = 100_000;
 
 /// What has been used of a budget.
@@ -133,7 +133,7 @@ impl Spent {
             return 1.0;
         }
         let in_a_row = self.simulations() - self.simulations_at_evaluation;
-        if budget.has_no_end() && in_a_row >= MAX_IDLE_SIMULATIONS {
+        if budget.most_visits().is_none() && in_a_row >= MAX_IDLE_SIMULATIONS {
             return 1.0;
         }
         let part = |used: u32, of: Option<u32>| {

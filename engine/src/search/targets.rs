@@ -21,11 +21,13 @@ pub struct StateTarget {
     pub surprise: f32,
 }
 
-/// What the policy should be at a node, in the order of its actions' indices; none where no simulation continued from it.
+/// What the policy should be at a node, in the order of its actions' indices; none where no simulation continued from it. Where all
+/// turns are lost, it stays as it is: which of them were tried says nothing.
 pub(super) fn state_target(
     tree: &Tree,
     id: NodeId,
     step: usize,
+    is_lost: bool,
     options: &SearchOptions,
 ) -> Option<StateTarget> {
     let visits = tree.edge_visits(id);
@@ -33,6 +35,11 @@ pub(super) fn state_target(
         return None;
     }
     let policy = match options.policy_target {
+        _ if is_lost => {
+            let priors = tree.edges(id).iter().map(|edge| edge.prior());
+            let total: f32 = priors.clone().sum();
+            priors.map(|prior| prior / total).collect()
+        }
         PolicyTargetKind::Visits => (0..tree.edges(id).len())
             .map(|edge| tree.link(id, edge).visits as f32 / visits as f32)
             .collect(),

@@ -137,6 +137,19 @@ impl Search {
         Ok(())
     }
 
+    /// Searches on for the same turn, in the same tree, within another budget.
+    ///
+    /// # Errors
+    /// There is nothing to decide with; the search stays as it was.
+    pub fn resume(&mut self, history: &History, options: SearchOptions) -> Result<(), SearchError> {
+        let position = self.state.position;
+        check(&position, history, &options)?;
+        self.simulations.remove_virtual_visits(&mut self.state);
+        self.state.tree.set_bound(options.budget.memory_bytes());
+        self.begin(&position, history, options);
+        Ok(())
+    }
+
     fn begin(&mut self, position: &Position, history: &History, options: SearchOptions) {
         let state = &mut self.state;
         state.options = options;
@@ -228,6 +241,11 @@ impl Search {
     /// The bytes that the tree takes.
     pub fn bytes(&self) -> usize {
         self.state.tree.bytes()
+    }
+
+    /// The step states that the tree holds.
+    pub fn nodes(&self) -> usize {
+        self.state.tree.len()
     }
 
     /// The time since the first leaf was handed out.

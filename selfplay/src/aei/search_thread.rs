@@ -60,14 +60,12 @@ impl Drop for Guard {
     }
 }
 
-/// The most seconds for keeping the tree of the turns before: a `stop` has to wait for it. A network takes minutes to grow such a tree.
-const KEEPING: f64 = 0.025;
+/// The most seconds for keeping the tree of the turns before: a `stop` has to wait for it.
+const KEEPING: f64 = 0.25;
 /// The largest part of a turn's target for it.
 const KEEPING_PART: f64 = 0.15;
-/// Seconds for each byte, until they are measured.
-const KEEPING_OF_BYTE: f64 = 1e-9;
-/// The smallest tree, in bytes, whose time is measured.
-const TELLING_BYTES: usize = 1 << 20;
+/// About the seconds for each step state of the tree.
+const KEEPING_OF_NODE: f64 = 4e-7;
 
 /// Batches that a network evaluates before it is ready: the first ones are slow. Controllers have a limit: after a time no more are
 /// begun.
@@ -89,8 +87,6 @@ struct SearchThread {
     slowest_at: Instant,
     /// The time of the last report.
     report_cost: Duration,
-    /// Seconds for each byte of a kept tree.
-    keeping: f64,
 }
 
 impl SearchThread {
@@ -105,7 +101,6 @@ impl SearchThread {
             slowest: Duration::ZERO,
             slowest_at: Instant::now(),
             report_cost: Duration::ZERO,
-            keeping: KEEPING_OF_BYTE,
         }
     }
 
@@ -175,7 +170,7 @@ impl SearchThread {
         }
         let mut reporter = Reporter::new(task.lines);
         let mut end = task.times.map(|times| {
-            if times.saves {
+            if times.saves && task.evaluations.is_none() {
                 times.target / 2
             } else {
                 times.target
@@ -187,24 +182,33 @@ impl SearchThread {
         let mut before = None;
         loop {
             let time = end.map(|end| end.saturating_sub(task.begun.elapsed()));
-            let mut search = self.begin(task, self.options(task, time))?;
+            let options = self.options(task, time);
+            let mut search = match self.search.take() {
+                Some(mut search) if before.is_some() => {
+                    search.resume(&task.history, options)?;
+                    search
+                }
+                of_turn_before => Self::begin(of_turn_before, task, options)?,
+            };
             let result = self.run(task, &mut search, &mut reporter);
             let search = self.search.insert(search);
             let decision = result?;
-            let turn = format_turn(&decision.turn, &task.position);
+            // Another order of its steps is the same turn.
+            let after = task.position.after_turn_unchecked(&decision.turn);
+            let changed = before.is_some_and(|before| before != after);
             let next = match (task.times, end) {
-                (Some(times), Some(end)) if !is_over(task, &decision, end) => {
-                    let openness = Openness::of(search, before.as_deref());
+                (Some(times), Some(end)) if end < times.most && !is_over(task, &decision, end) => {
+                    let openness = Openness::of(search, changed);
                     next_stage(&times, end, task.begun.elapsed(), &openness)
                 }
                 _ => None,
             };
             if next.is_none() {
                 self.tell_last(task, &mut reporter);
-                return Ok((turn, false));
+                return Ok((format_turn(&decision.turn, &task.position), false));
             }
             reporter.count(&decision);
-            (before, end) = (Some(turn), next);
+            (before, end) = (Some(after), next);
         }
     }
 
@@ -227,27 +231,25 @@ impl SearchThread {
     }
 
     /// The search at the task's position, with the tree of the turns before unless keeping it would take too long.
-    fn begin(&mut self, task: &SearchTask, options: SearchOptions) -> Result<Search, SearchError> {
-        let Some(mut search) = self.search.take() else {
+    fn begin(
+        search: Option<Search>,
+        task: &SearchTask,
+        options: SearchOptions,
+    ) -> Result<Search, SearchError> {
+        let Some(mut search) = search else {
             let mut search = Search::new(&task.position, &task.history, options)?;
             search.stop_with(Arc::clone(&task.flag));
             return Ok(search);
         };
         search.stop_with(Arc::clone(&task.flag));
-        let bytes = search.bytes();
-        let expected = self.keeping * bytes as f64;
+        let expected = KEEPING_OF_NODE * search.nodes() as f64;
         let allowed = task.times.map_or(KEEPING, |times| {
             KEEPING.min(KEEPING_PART * times.target.as_secs_f64())
         });
         if expected > allowed {
             search.restart(&task.position, &task.history, options)?;
-            return Ok(search);
-        }
-        let begun = Instant::now();
-        search.reuse_tree(&task.position, &task.history, options)?;
-        if bytes > TELLING_BYTES {
-            let seconds = begun.elapsed().as_secs_f64() / bytes as f64;
-            self.keeping = seconds.max(0.8 * self.keeping);
+        } else {
+            search.reuse_tree(&task.position, &task.history, options)?;
         }
         Ok(search)
     }

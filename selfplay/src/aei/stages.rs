@@ -23,11 +23,12 @@ pub(super) struct Openness {
 }
 
 impl Openness {
-    /// The openness of a search that has decided, with the turn that the stage before chose.
-    pub(super) fn of(search: &Search, before: Option<&str>) -> Self {
+    /// The openness of a search that has decided; `changed` if the stage before chose another turn.
+    pub(super) fn of(search: &Search, changed: bool) -> Self {
         let report = search.report(4);
         let chosen = report.turns.iter().find(|turn| turn.is_chosen);
-        let Some(chosen) = chosen else {
+        // Where all that was searched is lost, the chosen turn may have no value.
+        let Some((chosen, value)) = chosen.and_then(|chosen| Some((chosen, chosen.value?))) else {
             return Self {
                 gap: Some(0.0),
                 changed: true,
@@ -38,8 +39,8 @@ impl Openness {
         let others = report.turns.iter().filter(as_closely);
         let best = others.filter_map(|turn| turn.value).reduce(f32::max);
         Self {
-            gap: best.zip(chosen.value).map(|(best, chosen)| chosen - best),
-            changed: before.is_some_and(|before| before != chosen.turn),
+            gap: best.map(|best| value - best),
+            changed,
         }
     }
 

@@ -26,7 +26,7 @@ const DEVIATIONS: f64 = 2.0;
 /// How often another turn is drawn from the tree in place of one that turned out to be lost, before all others are looked at.
 const REDRAWS: usize = 2;
 
-/// How many simulations lie between two looks at whether the decision can still change.
+/// How many simulations lie between two looks at whether the decision can still change, at least: a look at a large tree takes long.
 const DECIDED_INTERVAL: u32 = 16;
 
 /// The root has so many visits for each leaf in flight, since what a leaf shows comes too late for those beside it
@@ -195,8 +195,9 @@ impl PuctTurn {
             return false;
         }
         let spent = search.spent.simulations();
-        let is_due = spent / DECIDED_INTERVAL > self.looked_at / DECIDED_INTERVAL;
-        if !is_due && !spent.is_multiple_of(DECIDED_INTERVAL) {
+        let interval = DECIDED_INTERVAL.max((spent / 64).next_power_of_two());
+        let is_due = spent / interval > self.looked_at / interval;
+        if !is_due && !spent.is_multiple_of(interval) {
             return false;
         }
         self.looked_at = spent;
@@ -206,6 +207,10 @@ impl PuctTurn {
         let (mut first, mut second, mut ended) = (0.0, 0.0, 0.0);
         for edge in 0..search.tree.edges(self.source).len() {
             ended += visit_weight(&search.tree, self.source, edge);
+        }
+        // No turn has more than all of these.
+        if f64::from(left) >= VISIT_FLOOR * ended {
+            return false;
         }
         for visits in Flow::of_visits(&search.tree, self.source).visits_of_turns(&search.tree) {
             ended -= visits;
@@ -444,6 +449,7 @@ fn best_bound(search: &SearchState, arrivals: &[Arrival], visits: f64) -> Option
 fn choice(search: &SearchState, actions: TurnActions, history: &History) -> Choice {
     let tree = &search.tree;
     let root = tree.node_value(search.root);
+    let is_lost = root.proof.loses(search.side());
     let targets = if root.proof.wins(search.side()) {
         proven_targets(search, &actions, history)
     } else {
@@ -452,7 +458,7 @@ fn choice(search: &SearchState, actions: TurnActions, history: &History) -> Choi
             .into_iter()
             .enumerate()
             .filter(|&(_, node)| tree.node(node).kind == NodeKind::Expanded)
-            .filter_map(|(step, node)| state_target(tree, node, step, &search.options))
+            .filter_map(|(step, node)| state_target(tree, node, step, is_lost, &search.options))
             .collect()
     };
     Choice {

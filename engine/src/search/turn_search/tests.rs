@@ -2,7 +2,7 @@
 
 use super::super::testing::{Hashed, answer, learning, random_game};
 use super::super::tree::NodeKind;
-use super::super::{Noise, StateTarget, Uniform};
+use super::super::{Budget, Noise, StateTarget, Uniform};
 use super::*;
 use crate::config::{AutoOr, Config, PolicyTargetKind, SearchConfig, SearchMode};
 use arimaa::rules::{Action, Board, Game, Piece, Side, Square, TURN_STEPS, Turn, goal_in};
@@ -365,4 +365,41 @@ fn turns_with_and_without_noise_alternate_in_one_search() {
         }
         assert!(noisy > 0 && kept > 4, "{noisy} and {kept}");
     }
+}
+
+#[test]
+fn a_full_tree_ends_a_search_that_only_time_limits() {
+    let game = random_game(5, &mut ChaCha8Rng::seed_from_u64(12));
+    let budget = Budget {
+        evaluations: None,
+        time: Some(Duration::from_secs(3_600)),
+        memory_mib: 1,
+        ..options(1).budget
+    };
+    let options = SearchOptions {
+        budget,
+        ..options(1)
+    };
+    let mut search = Search::new(game.position(), game.history(), options).unwrap();
+    answer_all(
+        &mut search,
+        game.history(),
+        &mut ChaCha8Rng::seed_from_u64(0),
+    );
+    assert!(search.decision().is_some());
+}
+
+#[test]
+fn a_resumed_search_keeps_its_tree() {
+    let game = random_game(5, &mut ChaCha8Rng::seed_from_u64(12));
+    let mut search = Search::new(game.position(), game.history(), options(100)).unwrap();
+    let rng = &mut ChaCha8Rng::seed_from_u64(0);
+    answer_all(&mut search, game.history(), rng);
+    let (nodes, root) = (search.nodes(), search.state().root);
+    search.resume(game.history(), options(50)).unwrap();
+    assert_eq!((search.nodes(), search.state().root), (nodes, root));
+    assert!(search.decision().is_none());
+    answer_all(&mut search, game.history(), rng);
+    let visits = search.state().tree.node(root).visits;
+    assert!(search.nodes() > nodes && visits >= 150, "{visits}");
 }
