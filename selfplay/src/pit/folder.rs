@@ -31,6 +31,7 @@ use std::time::{Duration, Instant};
 
 pub(super) const PLAN: &str = "match.toml";
 const LOCK: &str = "match.lock";
+const OPENINGS: &str = "openings.txt";
 
 /// The most bytes of a plan; a usual one has a few thousand.
 const MAX_PLAN_BYTES: u64 = 1 << 20;
@@ -70,7 +71,7 @@ impl MatchFolder {
         Self::open(path, lock)
     }
 
-    /// The matches in `out` with the same plan, or fewer games.
+    /// The matches in `out` with the same plan, or fewer games: those with fewer first, and the last one written to last.
     ///
     /// # Errors
     ///
@@ -85,16 +86,20 @@ impl MatchFolder {
                 say(&format!("{message}; this match is not resumed"));
             }
         })?;
-        if let (true, Some(message)) = (same.is_empty(), damaged) {
-            bail!(
+        if let Some(message) = damaged {
+            ensure!(
+                !same.is_empty(),
                 "{message}; this may be the match to resume: put back the file, or move its folder away"
             );
+            say(&format!("{message}; this match is not resumed"));
         }
+        let wanted_games = plan.games;
         // Folders are numbered, but another name may stand between them.
-        same.sort_by_cached_key(|(path, _)| {
+        same.sort_by_cached_key(|(path, games)| {
             let plan = std::fs::metadata(path.join(PLAN));
             let begun = plan.and_then(|plan| plan.modified()).ok();
-            (begun, path.as_os_str().len(), path.clone())
+            let has_all = *games == wanted_games;
+            (has_all, begun, path.as_os_str().len(), path.clone())
         });
         Ok(Found {
             same,
@@ -165,7 +170,7 @@ impl MatchFolder {
 
     /// The file of openings that a player sampled.
     pub(super) fn openings(&self) -> PathBuf {
-        self.path.join("openings.txt")
+        self.path.join(OPENINGS)
     }
 
     /// Keeps a game that is over: its summary and its record.

@@ -443,7 +443,10 @@ impl MatchTask {
         } in of_workers
         {
             times.add(of_worker);
-            done += keep(doubtful, folder, results)?;
+            // After a stop they are played again: an engine that is at fault may be mended.
+            if !requested.is_requested() {
+                done += keep(doubtful, folder, results)?;
+            }
         }
         folder.flush()?;
         progress.finish(&format!("{done} games"));

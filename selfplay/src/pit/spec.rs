@@ -179,7 +179,7 @@ impl MatchSpec {
         );
         ensure!(
             *games >= 2 && games % 2 == 0,
-            "{} = {games}: a match is made of pairs of games: an even number",
+            "{} = {games}: a match is made of pairs of games: an even number from 2 on",
             key("games")
         );
         let pairings = self.schedule.pairings(players.len()).len() as u64;

@@ -3,25 +3,11 @@
 use arimaa::aei::{Command, StandardOption};
 use std::str::FromStr;
 
-/// The options that a match itself sets, from its clock and its players.
-const SET_BY_MATCH: [StandardOption; 16] = [
-    StandardOption::TcMove,
-    StandardOption::TcReserve,
-    StandardOption::TcPercent,
-    StandardOption::TcMax,
-    StandardOption::TcTotal,
-    StandardOption::TcTurns,
-    StandardOption::TcTurnTime,
-    StandardOption::GoldReserve,
-    StandardOption::SilverReserve,
-    StandardOption::GoldUsed,
-    StandardOption::SilverUsed,
-    StandardOption::LastMoveUsed,
-    StandardOption::MoveUsed,
-    StandardOption::Opponent,
-    StandardOption::Rated,
-    StandardOption::Event,
-];
+/// Whether a match itself sets an option, from its clock and its players.
+fn is_set_by_match(option: StandardOption) -> bool {
+    use StandardOption::{Depth, Event, Hash, OpponentRating, Rating};
+    !matches!(option, Depth | Event | Hash | OpponentRating | Rating)
+}
 
 /// A program and its arguments. No shell reads the text, but quotes and backslashes have their meaning of a shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,7 +71,7 @@ pub(crate) fn set_option(text: &str) -> Result<Command, OptionSettingError> {
     if text.contains(char::is_control) {
         return Err(OptionSettingError::Lines(shown()));
     }
-    if StandardOption::of(name).is_some_and(|option| SET_BY_MATCH.contains(&option)) {
+    if StandardOption::of(name).is_some_and(is_set_by_match) {
         return Err(OptionSettingError::OfMatch(name.to_owned()));
     }
     Ok(Command::SetOption {

@@ -33,6 +33,9 @@ const QUIT_LIMIT: Duration = Duration::from_millis(500);
 /// The wait for the exit status and the last lines of an engine that has closed its output.
 const LAST_WORDS_LIMIT: Duration = Duration::from_secs(1);
 
+/// The time in which a stop is noticed that ended an engine too.
+const STOP_LIMIT: Duration = Duration::from_millis(500);
+
 /// A line of an engine, and its time.
 #[derive(Debug)]
 pub(super) struct Heard {
@@ -147,7 +150,19 @@ impl EngineProcess {
                 }) => return Err(self.endless_line().into()),
                 Err(RecvTimeoutError::Timeout) if left.is_zero() => return Ok(None),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Err(self.ended().into()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    let ended = self.ended();
+                    // A signal to all programs of a job may end the engine first.
+                    let limit = Instant::now() + STOP_LIMIT;
+                    while !stop.load(Relaxed) && Instant::now() < limit {
+                        std::thread::sleep(END_INTERVAL);
+                    }
+                    return Err(if stop.load(Relaxed) {
+                        Interruption::Stopped
+                    } else {
+                        ended.into()
+                    });
+                }
             }
         }
     }

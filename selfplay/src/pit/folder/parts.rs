@@ -1,9 +1,12 @@
 //! The parts of a match that several machines play: found, and put together.
 
-use super::{Compared, MatchFolder, MatchPlan, another, read_results, record_of};
+use super::{Compared, MatchFolder, MatchPlan, OPENINGS, another, read_results, record_of};
+use crate::openings::MAX_BYTES;
 use crate::pit::result::GameSummary;
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
+use engine::files::read_whole;
 use engine::progress::say;
+use engine::run::write_file;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -43,6 +46,13 @@ impl MatchFolder {
         known: &mut BTreeMap<u64, GameSummary>,
     ) -> Result<()> {
         for path in parts {
+            let (openings, own) = (path.join(OPENINGS), self.openings());
+            if openings.exists() && !own.exists() {
+                // The games of a pair that is played to its end here have one opening.
+                let bytes = read_whole(&openings, MAX_BYTES);
+                let bytes = bytes.with_context(|| format!("can't read {}", openings.display()))?;
+                write_file(&own, &bytes)?;
+            }
             let (games, mut torn) = read_results(path)?;
             let (mut joined, mut others, mut known_before) = (0, 0, 0);
             for (number, summary) in games {
