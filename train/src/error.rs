@@ -25,7 +25,7 @@ pub(crate) enum TrainError {
     #[error("{0}{help}", help = what_helps(.0))]
     Shard(ShardError),
     /// A game that breaks the rules.
-    #[error("{}: game at byte {offset}: {error}", path.display())]
+    #[error("{}: game at byte {offset}: {error}{REPAIR}", path.display())]
     Game {
         /// The shard.
         path: PathBuf,
@@ -166,7 +166,8 @@ pub(crate) enum TrainError {
     /// A batch needs more rows than there are.
     #[error(
         "{} has {rows} rows to train on in {games} games (validation games left out), but a batch needs train.batch_size = {batch_size}: more games are needed, or searches of more evaluations \
-         (a state gives a row from selfplay.targets.min_visits visits on)",
+         (a state gives a row from selfplay.targets.min_visits visits on, and those of truncated games only where \
+         selfplay.targets.truncated_weight is above 0)",
         folder.display()
     )]
     TooFewRows {
@@ -324,6 +325,8 @@ pub(crate) enum TrainError {
     Child {
         /// The started command.
         command: String,
+        /// The signal that killed it, if one did.
+        signal: Option<i32>,
         /// How it ended.
         how: String,
         /// The last lines of its standard error.
@@ -392,16 +395,17 @@ impl TrainError {
 
 /// Advice on a damaged shard.
 fn what_helps(error: &ShardError) -> &'static str {
-    match error.frame {
+    match error {
         _ if !error.fault.is_damage() => "",
-        Some(1..) => {
-            "; `selfplay inspect --repair DIR SHARD` copies its good games into a shard in another folder, which can replace it"
-        }
-        _ => {
+        _ if error.offset == 0 || error.frame == Some(0) => {
             "; its header is lost, and with it the origin of its games: put back a copy of it, or move it away"
         }
+        _ => REPAIR,
     }
 }
+
+/// Advice on a shard with a bad game.
+const REPAIR: &str = "; `selfplay inspect --repair DIR SHARD` copies its good games into a shard in another folder, which can replace it";
 
 fn in_a_row(paths: &[PathBuf]) -> String {
     let names: Vec<String> = paths
@@ -446,6 +450,7 @@ mod tests {
         // No command helps with a header.
         let header = message(Some(0), ShardFault::CutOff);
         assert!(header.contains("move it away") && !header.contains("--repair"));
+        assert!(message(None, ShardFault::CutOff).contains("selfplay inspect --repair"));
         let missing = message(None, ShardFault::Io(ErrorKind::NotFound.into()));
         assert!(!missing.contains("--repair"), "{missing}");
     }

@@ -4,42 +4,6 @@ use engine::config::Config;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Keys that may change. They apply from the next checkpoint, those of the window and the number of steps from the next network.
-const CHANGEABLE: [&str; 26] = [
-    "network.precision",
-    "train.average_decay",
-    "train.batch_size",
-    "train.checkpoint_steps",
-    "train.final_learning_rate",
-    "train.game_parts",
-    "train.gradient_clip",
-    "train.keep_checkpoints",
-    "train.learning_rate",
-    "train.memory_mib",
-    "train.mirror",
-    "train.momentum",
-    "train.network_steps",
-    "train.pool_rows",
-    "train.precision",
-    "train.schedule",
-    "train.schedule_factor",
-    "train.schedule_steps",
-    "train.search_value_share",
-    "train.short_horizon_turns",
-    "train.reuse_factor",
-    "train.warmup_steps",
-    "train.weight_decay",
-    "train.window_exponent",
-    "train.window_rows",
-    "train.window_scale",
-];
-
-/// The trainer's sections.
-const SECTIONS: [&str; 2] = ["network.", "train."];
-
-/// The section of the heads' loss weights: all of its keys likewise.
-const HEADS: &str = "train.heads.";
-
 /// Keys that a run keeps, and why.
 const FIXED: [(&str, &str); 4] = [
     ("network.blocks", NETWORK),
@@ -89,8 +53,8 @@ pub(crate) fn differences(old: &Config, new: &Config) -> Vec<Difference> {
         .collect()
 }
 
-/// What changes, in words and by key in alphabetical order. Keys of other sections than the network's and the training's may change as
-/// they like.
+/// What changes, in words and by key in alphabetical order. All other keys apply from the next checkpoint, those of the window and the
+/// number of steps from the next network.
 ///
 /// # Errors
 ///
@@ -99,17 +63,12 @@ pub(crate) fn changed(old: &Config, new: &Config) -> Result<Vec<String>, String>
     let mut changes = Vec::new();
     for difference in differences(old, new) {
         let (new, Difference { key, old, .. }) = (difference.new_value(), difference);
-        let is_own = SECTIONS.iter().any(|section| key.starts_with(section));
-        let known = !is_own || key.starts_with(HEADS) || CHANGEABLE.contains(&key.as_str());
-        match FIXED.iter().find(|(fixed, _)| *fixed == key) {
-            None if known => changes.push(format!("{key} = {new} (was {old})")),
-            fixed => {
-                let reason = fixed.map_or("it is not known to be harmless", |(_, reason)| reason);
-                return Err(format!(
-                    "{key} = {new}, but the run was trained with {old}: {reason}"
-                ));
-            }
+        if let Some((_, reason)) = FIXED.iter().find(|(fixed, _)| *fixed == key) {
+            return Err(format!(
+                "{key} = {new}, but the run was trained with {old}: {reason}"
+            ));
         }
+        changes.push(format!("{key} = {new} (was {old})"));
     }
     Ok(changes)
 }
@@ -174,6 +133,42 @@ fn read(path: &Path) -> Result<Config, String> {
 mod tests {
     use super::*;
     use engine::config::ScheduleKind;
+
+    /// Keys that may change. They apply from the next checkpoint, those of the window and the number of steps from the next network.
+    const CHANGEABLE: [&str; 26] = [
+        "network.precision",
+        "train.average_decay",
+        "train.batch_size",
+        "train.checkpoint_steps",
+        "train.final_learning_rate",
+        "train.game_parts",
+        "train.gradient_clip",
+        "train.keep_checkpoints",
+        "train.learning_rate",
+        "train.memory_mib",
+        "train.mirror",
+        "train.momentum",
+        "train.network_steps",
+        "train.pool_rows",
+        "train.precision",
+        "train.schedule",
+        "train.schedule_factor",
+        "train.schedule_steps",
+        "train.search_value_share",
+        "train.short_horizon_turns",
+        "train.reuse_factor",
+        "train.warmup_steps",
+        "train.weight_decay",
+        "train.window_exponent",
+        "train.window_rows",
+        "train.window_scale",
+    ];
+
+    /// The trainer's sections.
+    const SECTIONS: [&str; 2] = ["network.", "train."];
+
+    /// The section of the heads' loss weights: all of its keys likewise.
+    const HEADS: &str = "train.heads.";
 
     #[test]
     fn every_key_of_network_and_training_is_decided_on() {

@@ -39,7 +39,7 @@ fn lock_within(
         None if !stop.is_requested() => Err(locked()),
         None => Ok(None),
         lock => {
-            for folder in [run.checkpoints(), run.candidates()] {
+            for folder in [run.checkpoints(), run.candidates(), run.networks()] {
                 match files::remove_temporaries(&folder, ".") {
                     Err(error) if error.kind() == ErrorKind::NotFound => {}
                     removed => {

@@ -2,7 +2,7 @@
 
 use crate::data::{Cursor, LoaderOptions, Window, WindowCounts};
 use crate::error::TrainError;
-use crate::trainer::change::changed;
+use crate::trainer::change::{ConfigFile, changed};
 use crate::trainer::checkpoint::{self, Checkpoint};
 use crate::trainer::loss::LossSums;
 use crate::trainer::record::Recorder;
@@ -13,11 +13,11 @@ use crate::trainer::waiting::Waiting;
 use engine::config::Config;
 use engine::progress::say;
 use engine::record::ShardName;
-use engine::run::{RunDirectory, TrainerWindow};
+use engine::run::{GeneratorPaths, RunDirectory, TrainerWindow, running_generators};
 use engine::stop::Stop;
 use network::{Architecture, Device, Network, NetworkFile};
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What a training may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +43,14 @@ pub(crate) struct TrainingPlan {
     pub(crate) begins: bool,
     /// Whether the resumed state differs from the checkpoint's.
     pub(crate) is_remade: bool,
+    /// Whether a resumed generation's window is another than the checkpoint's.
+    pub(crate) has_new_window: bool,
+    /// The run's configuration file, as it was before a wait for games.
+    pub(crate) config_file: ConfigFile,
     /// The changes of settings since the checkpoint.
     pub(crate) changes: Vec<String>,
+    /// The checkpoint that it continues from, if there is one.
+    pub(crate) checkpoint: Option<PathBuf>,
 }
 
 impl TrainingPlan {
@@ -56,6 +62,7 @@ impl TrainingPlan {
         device: Device,
         stop: &Stop,
     ) -> Result<Option<Self>, TrainError> {
+        let config_file = ConfigFile::open(&run.config());
         // Training continues from a rejected network too.
         let newest = run.newest_trained()?;
         let (generation, path) = newest.ok_or_else(|| TrainError::NoRun {
@@ -64,11 +71,11 @@ impl TrainingPlan {
         })?;
         match checkpoint::newest(&run.checkpoints())? {
             Some(checkpoint) if checkpoint.header.state.generation > generation => {
-                resume(run, config, budget.steps, device, &checkpoint).map(Some)
+                resume(run, config, config_file, budget.steps, device, &checkpoint).map(Some)
             }
             checkpoint => {
                 let parent = Parent::load(run, config, generation, &path, checkpoint.as_ref())?;
-                begin(run, config, budget, device, parent, stop)
+                begin(run, config, config_file, budget, device, parent, stop)
             }
         }
     }
@@ -78,6 +85,7 @@ impl TrainingPlan {
 fn resume(
     run: &RunDirectory,
     config: &Config,
+    config_file: ConfigFile,
     steps: Option<u64>,
     device: Device,
     checkpoint: &Checkpoint,
@@ -97,6 +105,7 @@ fn resume(
     let mut trainer = Trainer::new(&network, config.train.clone(), device.open()?)?;
     trainer.restore(checkpoint)?;
     let mut supply = DataSupply::new(run, &config.train, state.supply.clone());
+    let mut has_new_window = false;
     // Shards that are older than the window may be gone.
     let window = match supply.reopen_window() {
         Err(error) if error.is_gone() => {
@@ -107,6 +116,7 @@ fn resume(
             let new = supply.look(&config.train)?;
             state.add_new(new);
             state.next_segment();
+            has_new_window = true;
             supply.open_window(&config.train)?
         }
         opened => opened?,
@@ -125,7 +135,10 @@ fn resume(
         window,
         begins: false,
         is_remade,
+        has_new_window,
+        config_file,
         changes,
+        checkpoint: Some(checkpoint.path().to_owned()),
     })
 }
 
@@ -215,6 +228,7 @@ impl<'a> Parent<'a> {
 fn begin(
     run: &RunDirectory,
     config: &Config,
+    config_file: ConfigFile,
     budget: TrainingBudget,
     device: Device,
     parent: Parent,
@@ -226,14 +240,15 @@ fn begin(
     let waits = |missing: &str| {
         Recorder::new(run, parent.step()).waiting(generation, parent.step(), missing);
     };
-    let Some(new) = wait_for_rows(&mut supply, run, config, budget.wait.then_some(waits), stop)?
-    else {
+    let mut config = config.clone();
+    let waits = budget.wait.then_some(waits);
+    let Some(new) = wait_for_rows(&mut supply, run, &mut config, waits, stop)? else {
         return Ok(None);
     };
     let window = supply.open_window(&config.train)?;
-    check_rows(&window, config)?;
+    check_rows(&window, &config)?;
     let first_step = parent.step();
-    let steps = budget.steps.unwrap_or_else(|| steps_for(&supply, config));
+    let steps = budget.steps.unwrap_or_else(|| steps_for(&supply, &config));
     let state = TrainingState {
         generation,
         seed: number_in(&parent.network, "seed").unwrap_or(0),
@@ -258,28 +273,41 @@ fn begin(
         window,
         begins: true,
         is_remade: false,
+        has_new_window: false,
+        config_file,
         changes: parent.changes,
+        checkpoint: parent.checkpoint.map(|it| it.path().to_owned()),
     }))
 }
 
 /// Looks for shards until there are enough rows to begin with. Returns the new ones; none if a stop is requested. A wait is told to
-/// `waits`, with what is missing; without that, missing rows are an error.
+/// `waits`, with what is missing; without that, missing rows are an error. The user may change `train.reuse_factor` during the wait.
 fn wait_for_rows(
     supply: &mut DataSupply,
     run: &RunDirectory,
-    config: &Config,
+    config: &mut Config,
     waits: Option<impl Fn(&str)>,
     stop: &Stop,
 ) -> Result<Option<WindowCounts>, TrainError> {
     let batch_size = config.train.batch_size;
+    let mut file = ConfigFile::open(&run.config());
     let mut waiting = Waiting::default();
     let mut new = WindowCounts::default();
     loop {
+        if let Some(Ok(changed)) = file.read_again() {
+            config.train.reuse_factor = changed.train.reuse_factor;
+        }
         new += supply.look(&config.train)?;
         if supply.state().seen_rows < batch_size.into() {
-            // Nothing says that a generator makes more.
-            check_rows(&supply.open_window(&config.train)?, config)
-                .map_err(TrainError::of_first)?;
+            let rows = supply.open_window(&config.train);
+            match rows.and_then(|window| check_rows(&window, config)) {
+                // A generator that has just begun makes the first ones.
+                Err(TrainError::NoGames { .. })
+                    if waits.is_some()
+                        && !running_generators(&GeneratorPaths::from(run))?.is_empty() => {}
+                // Nothing says that more will come.
+                checked => checked.map_err(TrainError::of_first)?,
+            }
         }
         if supply.allows(batch_size) {
             return Ok(Some(new));

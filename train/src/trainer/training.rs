@@ -75,7 +75,7 @@ struct Training<'a> {
     workers_seen: &'a mut WorkersSeen,
     /// Whether to wait for games that are missing.
     wait: bool,
-    /// The newest checkpoint.
+    /// The newest whole checkpoint.
     checkpoint: Option<PathBuf>,
     /// The files of the batches dropped since the last step.
     dropped: Vec<PathBuf>,
@@ -104,10 +104,10 @@ pub(crate) fn train(
     let Some(plan) = TrainingPlan::make(run, config, budget, device, stop)? else {
         return Ok(TrainingEnd::NotBegun);
     };
-    let (begins, is_remade) = (plan.begins, plan.is_remade);
+    let (begins, is_remade, has_new_window) = (plan.begins, plan.is_remade, plan.has_new_window);
     let mut training = Training::new(run, config, plan, budget.wait, workers_seen)?;
     training.announce(begins);
-    if begins {
+    if begins || has_new_window {
         let measured = training.measure();
         training.state.validation_before = measured.map_err(|error| training.interrupted(error))?;
     }
@@ -146,13 +146,13 @@ impl<'a> Training<'a> {
             workers_seen,
             run,
             config: config.clone(),
-            config_file: ConfigFile::open(&run.config()),
+            config_file: plan.config_file,
             state: plan.state,
             trainer: plan.trainer,
             supply: plan.supply,
             window: Arc::new(plan.window),
             wait,
-            checkpoint: None,
+            checkpoint: plan.checkpoint,
             dropped: Vec::new(),
         })
     }
@@ -337,7 +337,9 @@ impl<'a> Training<'a> {
             return;
         };
         let path = self.config_file.path().display();
-        let changes = read.and_then(|config| {
+        let changes = read.and_then(|mut config| {
+            // The loop's own settings apply after its restart.
+            config.training_loop = self.config.training_loop.clone();
             let changes = changed(&self.config, &config);
             let changes = changes.map_err(|refusal| format!("{path}: {refusal}"))?;
             // Changes that would end the training are refused.
@@ -413,8 +415,7 @@ impl<'a> Training<'a> {
 
     /// The error, with the checkpoint to resume from.
     fn interrupted(&self, error: TrainError) -> TrainError {
-        let mut checkpoints = checkpoint::list(&self.run.checkpoints()).unwrap_or_default();
-        match checkpoints.pop() {
+        match self.checkpoint.clone() {
             Some(checkpoint) => TrainError::Interrupted {
                 error: Box::new(error),
                 checkpoint,

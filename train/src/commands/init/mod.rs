@@ -5,6 +5,7 @@ mod games;
 
 use crate::commands::run::{Workplace, train_next};
 use crate::error::TrainError;
+use crate::ratings::clock::TrainingClock;
 use crate::terminal::print;
 use crate::trainer::change::differences;
 use crate::trainer::lock::lock_run;
@@ -191,6 +192,9 @@ fn train_first(
         wait: false,
     };
     let command = format!("`train run --run {}`", run.root().display());
+    // The loop, which resumes this run, shows its hours.
+    let clock = TrainingClock::open(run, 0)?;
+    clock.run(true);
     train_next(run, config, budget, arguments.workplace, stop, &command)
         .map_err(|error| anyhow!("{error:#}; {command} resumes"))
 }
