@@ -13,6 +13,7 @@ use clap::{Parser, Subcommand};
 use engine::process::run_as_init;
 use engine::progress::say;
 use engine::stop::Exit;
+use error::TrainError;
 use std::process::ExitCode;
 
 /// Train Arimaa networks from self-play games
@@ -48,7 +49,14 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(error) => {
             say(&format!("error: {error:#}"));
-            ExitCode::FAILURE
+            match error.downcast_ref() {
+                // Killed for memory, for example: the same command may succeed.
+                Some(&TrainError::Child {
+                    signal: Some(signal),
+                    ..
+                }) => ExitCode::from(128_u8.saturating_add(signal.unsigned_abs() as u8)),
+                _ => ExitCode::FAILURE,
+            }
         }
     }
 }

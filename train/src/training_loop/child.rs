@@ -11,49 +11,13 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The last lines of a failed program that its error shows.
 const LAST_LINES: usize = 10;
 
 /// The time between two looks at a running program.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
-
-/// The time that the page's server has to end.
-const PAGE_END_TIME: Duration = Duration::from_secs(5);
-
-/// The server of the run's page, whose end ends nothing else. It ends when this is dropped, or with this program.
-#[derive(Debug)]
-pub(super) struct PageServer(Child);
-
-impl PageServer {
-    /// Starts it. It writes its address, and errors, to this program's standard error.
-    pub(super) fn start(command: &mut Command) -> Result<Self, TrainError> {
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .process_group(0);
-        end_with_parent(command, Signal::TERM);
-        let child = command.spawn();
-        child
-            .map(Self)
-            .map_err(TrainError::io("start", "selfplay serve".as_ref()))
-    }
-}
-
-impl Drop for PageServer {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
-        let begun = Instant::now();
-        while matches!(self.0.try_wait(), Ok(None)) {
-            if begun.elapsed() > PAGE_END_TIME {
-                let _ = self.0.kill();
-            }
-            std::thread::sleep(LOOK_INTERVAL);
-        }
-    }
-}
 
 /// A running program. Its standard error is copied to this program's.
 ///
@@ -113,6 +77,7 @@ impl Running {
         let lines = self.errors.map(join).unwrap_or_default();
         let error = TrainError::Child {
             command: self.what,
+            signal: status.signal(),
             how: if status.success() {
                 "before its end was requested".to_owned()
             } else {
@@ -161,8 +126,10 @@ pub(super) fn run(
 /// listens for it, a signal ends it at once.
 fn was_stopped(status: ExitStatus) -> bool {
     let stops = [Signal::TERM, Signal::INT, Signal::HUP, Signal::USR1];
-    let is_stop = |signal| stops.iter().any(|stop| stop.as_raw() == signal);
-    status.code() == Some(Exit::Interrupted.code().into()) || status.signal().is_some_and(is_stop)
+    // With a second signal it exits at once, with the signal in its code.
+    let signal = status.signal().or(status.code().map(|code| code - 128));
+    status.code() == Some(Exit::Interrupted.code().into())
+        || signal.is_some_and(|signal| stops.iter().any(|stop| stop.as_raw() == signal))
 }
 
 /// What a thread returns; nothing if it panicked.
@@ -198,15 +165,15 @@ fn read(mut pipe: impl Read) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// A program that runs until its end is requested. A thread watches it: if it ends before, a stop of everything else is requested at
-/// once.
+/// A program that runs until its end is requested: the generator, or the page's server. A thread watches it: if it ends before, a stop
+/// of what depends on it is requested at once.
 #[derive(Debug)]
-pub(super) struct GeneratorProcess {
+pub(super) struct BackgroundProcess {
     ends: Arc<AtomicBool>,
     watch: Option<JoinHandle<Result<(), TrainError>>>,
 }
 
-impl GeneratorProcess {
+impl BackgroundProcess {
     /// Starts it; `what` is its name in errors. A requested `stop` ends it too.
     ///
     /// The system ends it when the calling thread ends.
@@ -238,7 +205,7 @@ impl GeneratorProcess {
     }
 }
 
-impl Drop for GeneratorProcess {
+impl Drop for BackgroundProcess {
     /// There is no receiver left for its failure.
     fn drop(&mut self) {
         let _ = self.finish();
@@ -327,7 +294,7 @@ mod tests {
         let output = run(&mut shell("echo half; exit 75"), "test", &stop);
         assert_eq!(output.unwrap(), None);
         assert!(stop.is_requested());
-        for script in ["exit 75", "kill -TERM $$", "kill -USR1 $$"] {
+        for script in ["exit 75", "exit 143", "kill -TERM $$", "kill -USR1 $$"] {
             let stop = Stop::default();
             let generator = start(script, &stop);
             wait_for(&stop);
@@ -351,8 +318,8 @@ mod tests {
         assert_eq!(waiting.join().unwrap().unwrap(), None);
     }
 
-    fn start(script: &str, stop: &Stop) -> GeneratorProcess {
-        GeneratorProcess::start(&mut shell(script), "selfplay generate", stop.clone()).unwrap()
+    fn start(script: &str, stop: &Stop) -> BackgroundProcess {
+        BackgroundProcess::start(&mut shell(script), "selfplay generate", stop.clone()).unwrap()
     }
 
     fn wait_for(stop: &Stop) {

@@ -142,6 +142,9 @@ impl TrainingLoop {
         };
         // The other program may have been stopped alone: then games are missing.
         while there < wanted {
+            if self.wait_for_config()? == LoopFlow::Stop {
+                return Ok(LoopFlow::Stop);
+            }
             let missing = wanted - there;
             say(&format!("{name} plays {} games", grouped(missing)));
             self.selfplay
@@ -166,7 +169,12 @@ impl TrainingLoop {
         let mut progress = Progress::new("wait for new games", wanted);
         while there < wanted {
             self.workers_seen.look(&self.run, Instant::now());
-            progress.show(there, || self.workers_seen.in_words());
+            progress.show(there, || match &self.generator {
+                Some(_) if self.workers_seen.counts().generators_running == 0 => {
+                    "the generator starts".to_owned()
+                }
+                _ => self.workers_seen.in_words(),
+            });
             if !self.stop.sleep(INTERVAL) {
                 return Ok(LoopFlow::Stop);
             }

@@ -88,7 +88,7 @@ impl TrainingLoop {
         if kept.is_some() {
             return Ok(kept);
         }
-        if self.stop.is_requested() {
+        if self.stop.is_requested() || self.wait_for_config()? == LoopFlow::Stop {
             return Ok(None);
         }
         let pit = Match {

@@ -15,16 +15,17 @@
 //! |---|---|
 //! | [`games`] | the games of a generation: counted, played or waited for |
 //! | [`mod@matches`], [`show`] | the gate, matches, ratings; games to show |
+//! | [`page`] | the server of the run's page |
 //! | [`phase`] | the phases of a generation, in the log |
 //! | [`self_play_meter`] | the speed of self-play |
 //! | [`selfplay`], [`child`] | the program `selfplay` |
 //! | [`state`] | what a loop holds, and where its run stands |
-//! | [`table`], [`estimate`] | what the user sees |
+//! | [`table`] | what the user sees |
 
 mod child;
-mod estimate;
 mod games;
 mod matches;
+mod page;
 mod phase;
 mod self_play_meter;
 mod selfplay;
@@ -38,6 +39,7 @@ use crate::error::TrainError;
 use crate::plots::ratings as rating_plot;
 use crate::ratings::clock::TrainingClock;
 use crate::terminal::{grouped, print};
+use crate::trainer::change::changed;
 use crate::trainer::checkpoint;
 use crate::trainer::lock::lock_run;
 use crate::trainer::metrics::LoopPhase;
@@ -45,18 +47,19 @@ use crate::trainer::plan::TrainingBudget;
 use crate::trainer::training::{TrainingEnd, train};
 use crate::trainer::workers_seen::WorkersSeen;
 use anyhow::{Context, Result, ensure};
-use child::GeneratorProcess;
+use child::BackgroundProcess;
 use clap::Args;
-use engine::config::{Config, ConfigArguments, LoopOrder};
+use engine::config::{Config, ConfigArguments, ConfigError, LoopOrder};
 use engine::progress::{in_words, say};
 use engine::run::RunDirectory;
 use engine::stop::{Exit, StopArguments};
 use network::{Device, Network};
+use page::Page;
 use self_play_meter::SelfPlayMeter;
 use selfplay::Selfplay;
 use state::{GameCounts, LoopFlow, LoopWorkers, TrainingLoop};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use table::Table;
 
 /// Generate games, train a network on them and compare it, generation after generation
@@ -124,9 +127,8 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<Exit> {
     }
     let seed = begin_or_resume(&run, &config, arguments.seed)?;
     let page = arguments.serve.as_deref();
-    let _page = page
-        .map(|address| selfplay.start_page(&run, address))
-        .transpose()?;
+    let page = page.map(|address| Page::start(&selfplay, &run, address));
+    let page = page.transpose()?;
     let began_trained = began_trained(&run)?;
     let clock = TrainingClock::open(&run, trained)?;
     let index = Index::new(&run.shards(), config.train.validation_share);
@@ -140,6 +142,7 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<Exit> {
         workers,
         selfplay,
         generator: None,
+        page,
         counts: GameCounts::default(),
         workers_seen: WorkersSeen::default(),
         index,
@@ -189,6 +192,9 @@ impl TrainingLoop {
             let begun = Instant::now();
             let next = trained + 1;
             say(&format!("\n== generation {next} of {generations}"));
+            if self.wait_for_config()? == LoopFlow::Stop {
+                return Ok(LoopFlow::Stop);
+            }
             self.start_generator()?;
             self.clock.run(true);
             let flow = self.provide_and_train(trained)?;
@@ -240,6 +246,9 @@ impl TrainingLoop {
                 return Ok(LoopFlow::Stop);
             }
             self.begin_phase(Some((LoopPhase::Training, trained + 1)));
+            if self.wait_for_config()? == LoopFlow::Stop {
+                return Ok(LoopFlow::Stop);
+            }
             match self.train() {
                 Err(error) => match error.missing_games() {
                     Some(missing) => say(&missing),
@@ -251,6 +260,32 @@ impl TrainingLoop {
         Ok(LoopFlow::Continue)
     }
 
+    /// Waits while the run's configuration file has a value that the run can't have: the loop's programs read it too.
+    pub(super) fn wait_for_config(&self) -> Result<LoopFlow, TrainError> {
+        let path = self.run.config();
+        let mut said = None;
+        loop {
+            let fault = match Config::load(&path) {
+                Ok(config) => changed(&self.config, &config)
+                    .map_err(|refusal| format!("{}: {refusal}", path.display())),
+                Err(error @ ConfigError::Read { .. }) => return Err(error.into()),
+                Err(error) => Err(error.to_string()),
+            };
+            let Err(fault) = fault else {
+                return Ok(LoopFlow::Continue);
+            };
+            if said.as_ref() != Some(&fault) {
+                say(&format!(
+                    "paused, nothing is lost: {fault}; resumes once it is mended"
+                ));
+                said = Some(fault);
+            }
+            if !self.stop.sleep(Duration::from_secs(1)) {
+                return Ok(LoopFlow::Stop);
+            }
+        }
+    }
+
     /// Measures the newest network's strength, and decides whether it plays.
     fn measure(&mut self) -> Result<LoopFlow, TrainError> {
         let trained = self.trained()?;
@@ -260,7 +295,11 @@ impl TrainingLoop {
         }
         self.rate()?;
         self.show()?;
-        Ok(LoopFlow::Continue)
+        Ok(if self.stop.is_requested() {
+            LoopFlow::Stop
+        } else {
+            LoopFlow::Continue
+        })
     }
 
     /// Starts the generator if it should play beside the trainer and does not run yet. It does not start while `uniform` plays the
@@ -284,10 +323,10 @@ impl TrainingLoop {
     }
 
     fn end_generator(&mut self) -> Result<(), TrainError> {
-        self.generator.take().map_or(Ok(()), GeneratorProcess::end)
+        self.generator.take().map_or(Ok(()), BackgroundProcess::end)
     }
 
-    /// Reports what there is to do, and roughly how long it takes.
+    /// Reports what there is to do.
     fn announce(&self) -> Result<(), TrainError> {
         let settings = &self.config.training_loop;
         let trained = self.trained()?;
@@ -313,22 +352,10 @@ impl TrainingLoop {
             LoopOrder::SideBySide => "training beside it",
             LoopOrder::External => "by generators of other commands, training beside them",
         };
-        let (_, network) = self.newest()?;
-        let time =
-            estimate::of_generations(&network, &self.config, trained, first_games, self.workplace)?;
-        let threads = self.workplace.thread_count();
-        let device = self.workplace.device;
-        let time = match time {
-            Some(time) => format!(
-                "Very roughly {} on {threads} threads ({device}); measured after the first generation.",
-                in_words(time)
-            ),
-            None => format!("How long it takes on {device} is measured in the first generation."),
-        };
         say(&format!(
             "run {}: {} of {} generations to go, {} games of self-play at {} evaluations a turn each{first}, {order}, then {} \
-             games against each of up to {} others (the last network: {}).\n\
-             {time}",
+             games against each of up to {} others (the last network: {}). \
+             How long it takes is measured in the first generation.",
             self.run.root().display(),
             settings.generations - trained,
             settings.generations,
@@ -344,7 +371,9 @@ impl TrainingLoop {
     /// Trains the next network, with the run's configuration as its file has it now.
     fn train(&mut self) -> Result<LoopFlow, TrainError> {
         self.workers_seen.look(&self.run, Instant::now());
-        let config = Config::load(&self.run.config())?;
+        let mut config = Config::load(&self.run.config())?;
+        // The loop's own settings apply after its restart.
+        config.training_loop = self.config.training_loop.clone();
         let budget = TrainingBudget {
             steps: None,
             // Nothing else plays in turns, nor while `uniform` plays the first games.

@@ -1,6 +1,6 @@
 //! The program `selfplay`: finding and running it.
 
-use super::child::{self, GeneratorProcess, PageServer};
+use super::child::{self, BackgroundProcess};
 use crate::error::TrainError;
 use crate::ratings::{MatchResult, Player};
 use engine::config::{Config, PlayerSpec};
@@ -96,9 +96,9 @@ impl Selfplay {
         run: &RunDirectory,
         seed: u64,
         workers: &Workers,
-    ) -> Result<GeneratorProcess, TrainError> {
+    ) -> Result<BackgroundProcess, TrainError> {
         let mut command = self.generation(run, seed, workers);
-        GeneratorProcess::start(&mut command, GENERATE, self.stop.clone())
+        BackgroundProcess::start(&mut command, GENERATE, self.stop.clone())
     }
 
     /// Lets a network play one game with itself without noise, into the run's folder `show`.
@@ -123,16 +123,17 @@ impl Selfplay {
         Ok(())
     }
 
-    /// Serves the page of the run at an address, until the server is dropped.
+    /// Serves the page of the run at an address until the server is dropped. `ended` is requested if it ends before.
     pub(super) fn start_page(
         &self,
         run: &RunDirectory,
         address: &str,
-    ) -> Result<PageServer, TrainError> {
+        ended: Stop,
+    ) -> Result<BackgroundProcess, TrainError> {
         let mut command = Command::new(&self.path);
         command.arg("serve").arg("--run").arg(run.root());
         command.args(["--address", address]);
-        PageServer::start(&mut command)
+        BackgroundProcess::start(&mut command, "selfplay serve", ended)
     }
 
     /// Plays a match, or resumes it, and returns its result as JSON; none if a stop is requested before its end.

@@ -1,6 +1,7 @@
 //! The loop of one run: its parts, and its newest networks.
 
-use super::child::GeneratorProcess;
+use super::child::BackgroundProcess;
+use super::page::Page;
 use super::self_play_meter::SelfPlayMeter;
 use super::selfplay::{Selfplay, Workers};
 use crate::commands::run::Workplace;
@@ -37,7 +38,8 @@ pub(super) struct TrainingLoop {
     pub(super) workers: LoopWorkers,
     pub(super) selfplay: Selfplay,
     /// The generator that plays beside the trainer.
-    pub(super) generator: Option<GeneratorProcess>,
+    pub(super) generator: Option<BackgroundProcess>,
+    pub(super) page: Option<Page>,
     pub(super) counts: GameCounts,
     pub(super) workers_seen: WorkersSeen,
     /// The shards that were read before games are played.

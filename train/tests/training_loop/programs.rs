@@ -44,7 +44,7 @@ impl StandIn {
         let folder = tempfile::tempdir_in(train.parent().unwrap()).unwrap();
         std::fs::hard_link(train, folder.path().join("train")).unwrap();
         let real = train.with_file_name("selfplay");
-        let script = format!("#!/bin/sh\nREAL={}\n{script}\n", real.display());
+        let script = format!("#!/bin/sh\nREAL='{}'\n{script}\n", real.display());
         let path = folder.path().join("selfplay");
         std::fs::write(&path, script).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();

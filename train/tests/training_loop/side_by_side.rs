@@ -88,7 +88,7 @@ fn a_killed_generator_ends_the_loop_which_then_resumes() {
     };
     let (code, _, progress) = outcome(train().args(arguments(&run, &SIDE_BY_SIDE)));
     killer.join().unwrap();
-    assert_eq!(code, 1, "{progress}");
+    assert_eq!(code, 128 + 9, "{progress}");
     assert!(
         progress.contains("error: selfplay generate ended with signal: 9 (SIGKILL)"),
         "{progress}"
@@ -104,25 +104,86 @@ fn the_last_lines_of_whatever_fails_are_shown() {
     // The games of `uniform` are always played.
     let cases = [
         (
-            "case \"$*\" in *--network*|pit*) exec $REAL \"$@\";; esac; echo the disk is full >&2; exit 7",
+            "case \"$*\" in *--network*|pit*) exec \"$REAL\" \"$@\";; esac; echo the disk is full >&2; exit 7",
+            1,
             "selfplay generate ended with exit status: 7\n  the disk is full",
         ),
         (
-            "case \"$*\" in *--network*|pit*) exec $REAL \"$@\";; esac; echo done >&2",
+            "case \"$*\" in *--network*|pit*) exec \"$REAL\" \"$@\";; esac; echo done >&2",
+            1,
             "selfplay generate ended before its end was requested\n  done",
         ),
         (
-            "case $1 in pit) echo no players >&2; kill -9 $$;; esac; exec $REAL \"$@\"",
+            "case $1 in pit) echo no players >&2; kill -9 $$;; esac; exec \"$REAL\" \"$@\"",
+            128 + 9,
             "selfplay pit ended with signal: 9 (SIGKILL)\n  no players",
         ),
     ];
-    for (case, (script, message)) in cases.into_iter().enumerate() {
+    for (case, (script, expected, message)) in cases.into_iter().enumerate() {
         let stand_in = StandIn::new(script);
         let run = folder.path().join(case.to_string());
         let command = &mut stand_in.train();
         let (code, _, progress) = outcome(command.args(arguments(&run, &SIDE_BY_SIDE)));
-        assert_eq!(code, 1, "{progress}");
+        assert_eq!(code, expected, "{progress}");
         assert!(progress.contains(message), "{message}: {progress}");
         assert!(generators_of(&run).is_empty());
     }
+}
+
+#[test]
+fn a_mistake_in_the_configuration_pauses_the_loop_until_it_is_mended() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let config = run.join("config.toml");
+    // The first match ends with a mistake in the file.
+    let script = format!(
+        "[ \"$1\" = pit ] && ! [ -e {0}.good ] || exec \"$REAL\" \"$@\"\n\"$REAL\" \"$@\" || exit\ncp {0} {0}.good && echo wrong >> {0}",
+        config.display()
+    );
+    let stand_in = StandIn::new(&script);
+    let mender = std::thread::spawn(move || {
+        let good = run.join("config.toml.good");
+        let begun = Instant::now();
+        while !good.exists() || std::fs::read(&config).unwrap() == std::fs::read(&good).unwrap() {
+            assert!(begun.elapsed() < Duration::from_secs(120));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // The loop looks each second.
+        std::thread::sleep(Duration::from_millis(2_500));
+        std::fs::rename(good, config).unwrap();
+    });
+    let run = folder.path().join("run");
+    let (code, said, progress) = outcome(stand_in.train().args(arguments(&run, &[])));
+    mender.join().unwrap();
+    assert_eq!(code, 0, "{progress}");
+    let paused: Vec<&str> = progress
+        .lines()
+        .filter(|line| line.contains("paused"))
+        .collect();
+    assert!(
+        matches!(paused[..], [line] if line.contains("config.toml") && line.contains("mended")),
+        "{paused:?}"
+    );
+    check_whole(&run, &said);
+}
+
+#[test]
+fn a_page_that_has_ended_is_started_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let script = format!(
+        "[ \"$1\" = serve ] || exec \"$REAL\" \"$@\"\necho x >> {}; echo the address is in use >&2; exit 1",
+        folder.path().join("starts").display()
+    );
+    let stand_in = StandIn::new(&script);
+    let command = &mut stand_in.train();
+    let command = command
+        .args(arguments(&run, &[]))
+        .args(["--serve", "127.0.0.1:0"]);
+    let (code, said, progress) = outcome(command);
+    assert_eq!(code, 0, "{progress}");
+    check_whole(&run, &said);
+    assert!(progress.contains("the page's server is started again: selfplay serve ended"));
+    let starts = std::fs::read_to_string(folder.path().join("starts")).unwrap();
+    assert!(starts.lines().count() > 1, "{starts}");
 }
