@@ -41,7 +41,9 @@ def find_torch(with_cuda):
         version_file = folder / "version.py"
         text = version_file.read_text() if version_file.exists() else ""
         match = re.search(r"""__version__ = ['"]([^'"]*)""", text)
-        version = match.group(1) if match else "unknown"
+        build_version = folder / "build-version"
+        plain = build_version.read_text().strip() if build_version.exists() else "unknown"
+        version = match.group(1) if match else plain
         missing = [name for name in libraries if not (folder / "lib" / name).exists()]
         if version.split("+")[0] == VERSION and not missing:
             return folder.resolve(), version
