@@ -7,10 +7,10 @@ use engine::record::GameRecord;
 /// Which games to import, and which rows of them.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Choice {
-    /// Only games in which both players had at least this rating
+    /// Only games in which both players had at least this rating, which the archive alone states
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     min_rating: Option<f64>,
-    /// Only rated games
+    /// Only rated games, as the archive alone states
     #[arg(long)]
     rated_only: bool,
     /// Only games of at least this many turns, of both sides together, setups included
