@@ -135,8 +135,8 @@ impl CompareTargetsArguments {
                 settings.try_fold(config.clone(), |config, setting| config.with(setting))?;
             variant.validate()?;
             ensure!(
-                variant.selfplay != config.selfplay,
-                "--variant {text:?} changes nothing: only keys of `selfplay` change targets"
+                variant.selfplay != config.selfplay || variant == *config,
+                "--variant {text:?} changes no target: only keys of `selfplay` do"
             );
             variants.push(variant);
         }

@@ -198,9 +198,9 @@ fn generated_games_are_pinned() {
     ]
     .map(|(network, mode)| generated(network, mode));
     let expected = [
-        "f7f3eb92197c716a8276618a8bb755fbd1161e6e8b896145c68078bf3af7d215",
+        "a3e910b47d4e0b82edf4fe6ddd8179fe8c0a12a9dedb21511428d17ae2a9f249",
         "6795a75dc99cce030318e68f274cfb28c60ea3ca48d10b0e1a7c59fc937cfca0",
-        "99cdbdc55701f63e95366052512e7022fd3fd0385bde92c174679c6ae4686f90",
+        "f4d325570e8125f6c901ad41474f1f00f6c2a92bd4ac39301729e78976b90ea2",
         "e092d91b09467f915726d54bab737b8bc53618af357ee5e5d0d2c959446135e4",
     ];
     assert_eq!(found, expected);

@@ -150,7 +150,9 @@ fn a_mistake_in_the_configuration_pauses_the_loop_until_it_is_mended() {
         }
         // The loop looks each second.
         std::thread::sleep(Duration::from_millis(2_500));
-        std::fs::rename(good, config).unwrap();
+        let mended = config.with_extension("mended");
+        std::fs::copy(good, &mended).unwrap();
+        std::fs::rename(mended, config).unwrap();
     });
     let run = folder.path().join("run");
     let (code, said, progress) = outcome(stand_in.train().args(arguments(&run, &[])));
