@@ -12,7 +12,7 @@
 //! | `searches`, `reviews` | live searches and whole-game analysis, each on a thread of its own |
 //! | `search_messages` | searches as requests and answers state them |
 //! | `registry`, `threads` | all work of a kind: its limits and its threads |
-//! | `run`, `series`, `watcher` | a run as its files show it, and what changes |
+//! | `run`, `series`, `seen` | a run as its files show it, and what changes |
 //! | `games` | the index of a run's games, and single games |
 //! | `router` | the paths |
 //!
@@ -32,11 +32,11 @@ mod rules;
 mod run;
 mod search_messages;
 mod searches;
+mod seen;
 mod series;
 #[cfg(test)]
 mod tests;
 mod threads;
-mod watcher;
 
 use crate::http::{HttpLimits, HttpServer};
 use crate::worker::devices::DeviceArguments;

@@ -48,7 +48,6 @@ pub(super) fn find(path: &str) -> Option<PageFile> {
         Some("html") => "text/html; charset=utf-8",
         Some("js") => "text/javascript; charset=utf-8",
         Some("css") => "text/css; charset=utf-8",
-        Some("svg") => "image/svg+xml",
         _ => "text/plain; charset=utf-8",
     };
     Some(PageFile { kind, contents })

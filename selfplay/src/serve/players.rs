@@ -3,6 +3,7 @@
 use super::error::{ApiError, ApiResult};
 use crate::worker::devices::Devices;
 use crate::worker::player::{Player, PlayerName};
+use anyhow::Result;
 use engine::config::SearchConfig;
 use engine::run::{RunDirectory, network_name};
 use engine::search::Evaluator;
@@ -15,9 +16,9 @@ const MATERIAL: &str = "material";
 const MAX_IDLE: usize = 4;
 
 /// An evaluator, and the name of its player.
-pub(super) struct NamedEvaluator {
-    pub(super) player: String,
-    pub(super) evaluator: Box<dyn Evaluator>,
+struct NamedEvaluator {
+    player: String,
+    evaluator: Box<dyn Evaluator>,
 }
 
 /// The players of a server.
@@ -90,8 +91,24 @@ impl Players {
         self.find(player).map(|_| ())
     }
 
+    /// Works with an evaluator of a player. The evaluator is kept for later work, unless this work fails: then it may be unusable.
+    pub(super) fn with<T>(
+        &self,
+        player: &str,
+        work: impl FnOnce(&mut dyn Evaluator) -> Result<T>,
+    ) -> ApiResult<T> {
+        let mut evaluator = self.open(player)?;
+        let done = work(evaluator.evaluator.as_mut())?;
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() >= MAX_IDLE {
+            idle.remove(0);
+        }
+        idle.push(evaluator);
+        Ok(done)
+    }
+
     /// An evaluator of a player: an idle one, or a new one.
-    pub(super) fn open(&self, player: &str) -> ApiResult<NamedEvaluator> {
+    fn open(&self, player: &str) -> ApiResult<NamedEvaluator> {
         let name = self.find(player)?;
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = idle.iter().position(|one| one.player == player) {
@@ -105,14 +122,5 @@ impl Players {
             player: player.to_owned(),
             evaluator,
         })
-    }
-
-    /// Takes an evaluator back.
-    pub(super) fn give_back(&self, evaluator: NamedEvaluator) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() >= MAX_IDLE {
-            idle.remove(0);
-        }
-        idle.push(evaluator);
     }
 }

@@ -75,12 +75,11 @@ impl PolicyRequest {
         let options = SearchOptions::strongest_within(&config, budget);
         let search = Search::new(game.position(), game.history(), options);
         let mut search = search.map_err(ApiError::failed)?;
-        let mut evaluator = players.open(&self.player)?;
         // The same position has the same answer.
         let mut rng = ChaCha8Rng::seed_from_u64(0);
-        let of_player = evaluator.evaluator.as_mut();
-        search_to_end(&mut search, of_player, game.history(), &mut rng, |_| ())?;
-        players.give_back(evaluator);
+        players.with(&self.player, |evaluator| {
+            search_to_end(&mut search, evaluator, game.history(), &mut rng, |_| ())
+        })?;
         let found = search.report(MAX_TURNS as usize).turns.into_iter();
         let mut turns: Vec<PolicyTurn> = found
             .filter_map(|found| {

@@ -1,7 +1,7 @@
 //! Whole-game analysis: a search before each turn of a game, and what the turn lost against the best one.
 
 use super::error::{ApiError, ApiResult};
-use super::players::{NamedEvaluator, Players};
+use super::players::Players;
 use super::registry::{ABANDONED_TIME, Kind, Registry, Work, WorkState};
 use super::rules::GameText;
 use super::search_messages::Limits;
@@ -9,7 +9,7 @@ use crate::worker::batch::search_to_end;
 use anyhow::Result;
 use arimaa::notation::{TurnLabel, format_turn, parse_turn};
 use arimaa::rules::{Game, Phase, Side};
-use engine::search::Search;
+use engine::search::{Evaluator, Search};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -191,13 +191,8 @@ impl Entry {
     }
 
     fn work(&self, players: &Players, most_time: Duration) {
-        let reviewed = players.open(&self.player).and_then(|mut evaluator| {
-            let reviewed = self.review(players, &mut evaluator, most_time);
-            // One that failed may be unusable.
-            if reviewed.is_ok() {
-                players.give_back(evaluator);
-            }
-            reviewed.map_err(ApiError::from)
+        let reviewed = players.with(&self.player, |evaluator| {
+            self.review(players, evaluator, most_time)
         });
         match reviewed {
             Ok(None) => self.end(WorkState::Done, None),
@@ -211,7 +206,7 @@ impl Entry {
     fn review(
         &self,
         players: &Players,
-        evaluator: &mut NamedEvaluator,
+        evaluator: &mut dyn Evaluator,
         most_time: Duration,
     ) -> Result<Option<Cut>> {
         let end = Instant::now() + most_time;
@@ -290,7 +285,7 @@ impl Entry {
         &self,
         game: &Game,
         players: &Players,
-        evaluator: &mut NamedEvaluator,
+        evaluator: &mut dyn Evaluator,
         end: Instant,
     ) -> Result<Option<Finding>> {
         if let Some(outcome) = game.outcome() {
@@ -306,7 +301,6 @@ impl Entry {
         if game.position().phase() == Phase::Setup {
             return Ok(None);
         }
-        let evaluator = evaluator.evaluator.as_mut();
         let mut options = self.limits.options(players, evaluator.leaves_at_once());
         // A search needs some time.
         let left = end.saturating_duration_since(Instant::now());

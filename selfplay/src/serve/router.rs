@@ -13,8 +13,8 @@ use super::rules::{self, RecordRequest, SetupRequest, StateRequest};
 use super::run::{Disk, RunAnswer};
 use super::search_messages::{Limits, SearchAnswer, SearchRequest};
 use super::searches::Searches;
+use super::seen::Seen;
 use super::series::{Series, TrainLog};
-use super::watcher::{Changes, Watcher};
 use crate::worker::worker_pool;
 use anyhow::Result;
 use axum::Router;
@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 
 /// Streams of events at once: they leave connections for other requests.
 const MAX_STREAMS: usize = 32;
@@ -41,6 +41,9 @@ const MAX_POLICIES: usize = 2;
 
 /// The time between two events of a search.
 const EVENT_TIME: Duration = Duration::from_millis(250);
+
+/// The time between two looks of a stream at the run's files.
+const LOOK_TIME: Duration = Duration::from_secs(1);
 
 /// How long a look at the run's files is good.
 const RUN_TIME: Duration = Duration::from_secs(1);
@@ -63,9 +66,8 @@ pub(super) struct Server {
 /// The run that is shown.
 struct ShownRun {
     directory: RunDirectory,
-    games: Arc<GamesIndex>,
+    games: GamesIndex,
     log: Mutex<TrainLog>,
-    watcher: Watcher,
     newest: Mutex<Option<(Instant, Arc<RunAnswer>)>>,
     disk: Mutex<Option<(Instant, Disk)>>,
 }
@@ -74,13 +76,11 @@ impl Server {
     pub(super) fn new(run: Option<RunDirectory>, players: Players) -> Result<Self> {
         let players = Arc::new(players);
         let run = run.map(|directory| -> Result<ShownRun> {
-            let games = Arc::new(GamesIndex::open(&directory)?);
             Ok(ShownRun {
+                games: GamesIndex::open(&directory)?,
                 log: Mutex::new(TrainLog::new(directory.train_log())),
-                watcher: Watcher::start(directory.clone(), Arc::clone(&games))?,
                 newest: Mutex::default(),
                 disk: Mutex::default(),
-                games,
                 directory,
             })
         });
@@ -113,7 +113,7 @@ impl Server {
     /// The index of the run's games, for tests.
     #[cfg(test)]
     pub(super) fn games(&self) -> Option<&GamesIndex> {
-        self.run.as_ref().map(|run| &*run.games)
+        self.run.as_ref().map(|run| &run.games)
     }
 
     fn run(&self) -> ApiResult<&ShownRun> {
@@ -404,13 +404,26 @@ async fn series(State(server): Shared) -> ApiResult<Response> {
 }
 
 async fn run_events(State(server): Shared) -> ApiResult<impl IntoResponse> {
-    let changes = server.run()?.watcher.changes();
-    let next = |mut changes: watch::Receiver<Changes>| async move {
-        changes.changed().await.ok()?;
-        let what = changes.borrow_and_update().clone();
-        Some((event("changed", &what), changes))
-    };
-    events(&server, unfold(changes, next))
+    server.run()?;
+    let begin = (Arc::clone(&server), Seen::default());
+    events(
+        &server,
+        unfold(begin, |(server, before)| async move {
+            loop {
+                tokio::time::sleep(LOOK_TIME).await;
+                let now = blocking(Arc::clone(&server), |server| {
+                    let run = server.run()?;
+                    Ok(Seen::of(&run.directory, &run.games))
+                });
+                let now = now.await.ok()?;
+                let what = now.changed_since(&before);
+                if !what.is_empty() {
+                    let event = event("changed", &json!({ "what": what }));
+                    break Some((event, (server, now)));
+                }
+            }
+        }),
+    )
 }
 
 async fn games(State(server): Shared, QueryOf(query): QueryOf<GamesQuery>) -> ApiResult<Response> {

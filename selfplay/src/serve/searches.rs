@@ -1,14 +1,14 @@
 //! Live searches: each on a thread of its own. All requests for a search share its newest report.
 
 use super::error::{ApiError, ApiResult};
-use super::players::{NamedEvaluator, Players};
+use super::players::Players;
 use super::registry::{ABANDONED_TIME, Entries, Kind, Registry, Work, WorkState, lock};
 use super::search_messages::{Limits, SearchAnswer, SearchRequest, SearchUpdate};
 use crate::worker::batch::search_to_end;
 use anyhow::Context;
 use arimaa::notation::TurnLabel;
 use arimaa::rules::Game;
-use engine::search::Search;
+use engine::search::{Evaluator, Search};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -253,17 +253,9 @@ impl Entry {
         limits: Limits,
         search: Option<Box<Search>>,
     ) -> Result<Box<Search>, String> {
-        let searched = match players.open(&self.player) {
-            Ok(mut evaluator) => {
-                let searched = self.search(players, &mut evaluator, limits, search);
-                // One that failed may be unusable.
-                if searched.is_ok() {
-                    players.give_back(evaluator);
-                }
-                searched.map_err(ApiError::from)
-            }
-            Err(error) => Err(error),
-        };
+        let searched = players.with(&self.player, |evaluator| {
+            self.search(players, evaluator, limits, search)
+        });
         searched.map_err(|error| error.message())
     }
 
@@ -289,12 +281,11 @@ impl Entry {
     fn search(
         &self,
         players: &Players,
-        evaluator: &mut NamedEvaluator,
+        evaluator: &mut dyn Evaluator,
         limits: Limits,
         search: Option<Box<Search>>,
     ) -> anyhow::Result<Box<Search>> {
         let (position, history) = (self.game.position(), self.game.history());
-        let evaluator = evaluator.evaluator.as_mut();
         let options = limits.options(players, evaluator.leaves_at_once());
         let mut search = match search {
             Some(mut search) => {

@@ -15,6 +15,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 /// The least time between two looks at the folders.
@@ -57,22 +58,27 @@ impl<'a> FilesWatcher<'a> {
         }
     }
 
-    /// Follows the files until the index is to stop.
-    pub(super) fn follow(mut self) {
+    /// Follows the files until the sender of requests is dropped. A request brings the next look forward, and is answered after it.
+    pub(super) fn follow(mut self, requests: &Receiver<Sender<()>>) {
         for file in self.cache.load() {
             self.files.insert(file.file.path.clone(), Arc::new(file));
         }
+        let mut request: Option<Sender<()>> = None;
         loop {
-            self.shared.begin_round();
             let begun = Instant::now();
             let scan = Scan::of(&self.shared.run);
             let pause = POLL_INTERVAL.max(LOOKING_SHARE * begun.elapsed());
             self.update(scan);
-            if !self.shared.end_round(pause) {
-                self.cache.write_changes(self.files.values());
-                return;
+            if let Some(request) = request {
+                let _ = request.send(());
             }
+            request = match requests.recv_timeout(pause) {
+                Ok(request) => Some(request),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
         }
+        self.cache.write_changes(self.files.values());
     }
 
     /// Brings the index up to what was found.

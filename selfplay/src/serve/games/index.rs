@@ -10,13 +10,16 @@ use anyhow::{Context, Result, ensure};
 use engine::record::GameId;
 use engine::run::{GameSpeed, RunDirectory};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
 /// The games of a run, followed by a thread until this is dropped.
 pub(crate) struct GamesIndex {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    /// The thread, and what asks it for a look at once.
+    thread: Option<(Sender<Sender<()>>, JoinHandle<()>)>,
 }
 
 impl GamesIndex {
@@ -29,13 +32,14 @@ impl GamesIndex {
         ensure!(root.is_dir(), "{} is not a folder", root.display());
         let shared = Arc::new(Shared::new(run));
         let of_thread = Arc::clone(&shared);
+        let (sender, requests) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("games-index".into())
-            .spawn(move || FilesWatcher::new(&of_thread).follow())
+            .spawn(move || FilesWatcher::new(&of_thread).follow(&requests))
             .context("can't start the thread that indexes games")?;
         Ok(Self {
             shared,
-            thread: Some(thread),
+            thread: Some((sender, thread)),
         })
     }
 
@@ -94,14 +98,19 @@ impl GamesIndex {
     /// Waits until everything that is there now is indexed. False if that takes longer.
     #[cfg(test)]
     pub(crate) fn wait_complete(&self, timeout: Duration) -> bool {
-        self.shared.wait_complete(timeout)
+        let (done, end) = mpsc::channel();
+        if let Some((sender, _)) = &self.thread {
+            let _ = sender.send(done);
+        }
+        end.recv_timeout(timeout).is_ok()
     }
 }
 
 impl Drop for GamesIndex {
     fn drop(&mut self) {
-        self.shared.stop();
-        if let Some(thread) = self.thread.take() {
+        self.shared.stop.store(true, Relaxed);
+        if let Some((sender, thread)) = self.thread.take() {
+            drop(sender);
             // It has nothing to say; a panic has been printed.
             let _ = thread.join();
         }

@@ -6,35 +6,25 @@ use super::snapshot::Snapshot;
 use arimaa::rules::Side;
 use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
-use std::fmt::Display;
-use std::str::FromStr;
 
 /// The most games of a page.
 const MAX_GAMES: usize = 200;
 
-/// Which games are wanted: what `GET /api/games` takes. Numbers may also be texts, as a query string has them.
+/// Which games are wanted: what `GET /api/games` takes.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct GamesQuery {
     /// Only games in which this network chose turns.
-    #[serde(deserialize_with = "given")]
     network: Option<String>,
-    #[serde(deserialize_with = "given")]
     winner: Option<WinnerChoice>,
-    #[serde(deserialize_with = "given")]
     ending: Option<GameEnd>,
-    #[serde(deserialize_with = "optional_number")]
     min_turns: Option<u32>,
-    #[serde(deserialize_with = "optional_number")]
     max_turns: Option<u32>,
-    #[serde(deserialize_with = "given")]
     start: Option<GameStart>,
     /// The least mean over a game's rows, in nats.
-    #[serde(deserialize_with = "optional_number")]
     min_surprise: Option<f32>,
     source: String,
     sort: Order,
-    #[serde(deserialize_with = "number")]
     offset: usize,
     #[serde(deserialize_with = "limit")]
     limit: usize,
@@ -81,45 +71,8 @@ enum Order {
     Surprise,
 }
 
-/// A value that is given: texts have no form for one that is not.
-fn given<'de, Value: Deserialize<'de>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
-}
-
-/// A number, or a text that is one.
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a number that is not too large")]
-enum NumberForm<Number> {
-    Number(Number),
-    Text(String),
-}
-
-fn number<'de, Number, D>(deserializer: D) -> Result<Number, D::Error>
-where
-    Number: Deserialize<'de> + FromStr<Err: Display>,
-    D: Deserializer<'de>,
-{
-    match NumberForm::deserialize(deserializer)? {
-        NumberForm::Number(number) => Ok(number),
-        NumberForm::Text(text) => {
-            let number = text.parse();
-            number.map_err(|error| D::Error::custom(format!("`{text}`: {error}")))
-        }
-    }
-}
-
-fn optional_number<'de, Number, D>(deserializer: D) -> Result<Option<Number>, D::Error>
-where
-    Number: Deserialize<'de> + FromStr<Err: Display>,
-    D: Deserializer<'de>,
-{
-    number(deserializer).map(Some)
-}
-
 fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
-    match number(deserializer)? {
+    match usize::deserialize(deserializer)? {
         limit if limit <= MAX_GAMES => Ok(limit),
         limit => Err(D::Error::custom(format!(
             "limit is {limit}, and a page has at most {MAX_GAMES} games"

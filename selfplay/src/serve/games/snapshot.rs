@@ -5,10 +5,7 @@ use engine::record::GameId;
 use engine::run::RunDirectory;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::Duration;
-#[cfg(test)]
-use std::time::Instant;
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// What the thread and the requests share.
 pub(super) struct Shared {
@@ -16,18 +13,6 @@ pub(super) struct Shared {
     pub(super) stop: AtomicBool,
     snapshot: RwLock<Arc<Snapshot>>,
     revision: AtomicU64,
-    rounds: Mutex<Rounds>,
-    /// A round has ended or is wanted, or the index is to stop.
-    changed: Condvar,
-}
-
-/// The looks at the folders, counted.
-#[derive(Default)]
-struct Rounds {
-    begun: u64,
-    completed: u64,
-    /// Whether the next one must not wait.
-    is_wanted: bool,
 }
 
 impl Shared {
@@ -37,13 +22,7 @@ impl Shared {
             stop: AtomicBool::new(false),
             snapshot: RwLock::default(),
             revision: AtomicU64::new(0),
-            rounds: Mutex::default(),
-            changed: Condvar::new(),
         }
-    }
-
-    fn rounds(&self) -> MutexGuard<'_, Rounds> {
-        self.rounds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn snapshot(&self) -> Arc<Snapshot> {
@@ -68,51 +47,6 @@ impl Shared {
     /// A number that grows whenever an answer may have changed.
     pub(super) fn revision(&self) -> u64 {
         self.revision.load(Relaxed)
-    }
-
-    /// Ends the thread's rounds.
-    pub(super) fn stop(&self) {
-        self.stop.store(true, Relaxed);
-        // Under the lock: the thread is either waiting or about to look.
-        drop(self.rounds());
-        self.changed.notify_all();
-    }
-
-    /// Waits until everything that is there now is indexed. False if that takes longer.
-    #[cfg(test)]
-    pub(super) fn wait_complete(&self, timeout: Duration) -> bool {
-        let deadline = Instant::now() + timeout;
-        let mut rounds = self.rounds();
-        // A round that has begun may have looked already.
-        let due = rounds.begun + 1;
-        while rounds.completed < due {
-            rounds.is_wanted = true;
-            self.changed.notify_all();
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            let waited = self.changed.wait_timeout(rounds, left);
-            rounds = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        true
-    }
-
-    pub(super) fn begin_round(&self) {
-        let mut rounds = self.rounds();
-        rounds.begun += 1;
-        rounds.is_wanted = false;
-    }
-
-    /// Ends a round and waits for the next one. False once the index is to stop.
-    pub(super) fn end_round(&self, pause: Duration) -> bool {
-        let mut rounds = self.rounds();
-        rounds.completed = rounds.begun;
-        self.changed.notify_all();
-        let waits = |rounds: &mut Rounds| !rounds.is_wanted && !self.stop.load(Relaxed);
-        let waited = self.changed.wait_timeout_while(rounds, pause, waits);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
-        !self.stop.load(Relaxed)
     }
 }
 

@@ -29,7 +29,7 @@ export function arrowIcon(kind, number = null, share = 0.5) {
 export class Board {
   /**
    * `label` names it for screen readers. `input` is null for a board to look at. Otherwise it has `pick(square)`, which answers with the
-   * targets `[{square, kind, words}]` of what stands there, or with null; `drop(from, target)`; and `cancel()`.
+   * targets `[{square, kind, words}]` of what stands there, or with null; and `drop(from, target)`.
    */
   constructor(label, input = null) {
     this.input = input;
@@ -363,7 +363,6 @@ export class Board {
   cancel() {
     this.endDrag();
     this.clear();
-    this.input.cancel?.();
     announce('Cancelled.');
   }
 }

@@ -60,8 +60,3 @@ export function pieceShape(piece) {
     svg('circle', { class: 'badge', cx: 40, cy: 40, r: 6.4 }),
     svg('text', { class: 'letter', x: 40, y: 43.2, 'text-anchor': 'middle' }, piece));
 }
-
-/** A piece as a picture of its own, for texts. */
-export function pieceIcon(piece) {
-  return svg('svg', { viewBox: '0 0 48 48', class: 'icon', 'aria-hidden': 'true' }, pieceShape(piece));
-}

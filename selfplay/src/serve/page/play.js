@@ -133,7 +133,6 @@ class PlayView {
       pick: (square) => (this.settingUp ? this.pickInSetup(square) : making.pick(square)),
       picked: (square) => this.settingUp || making.picked(square),
       drop: (from, target) => (this.settingUp ? this.swap(from, target.square) : making.drop(from, target)),
-      cancel: () => {},
     };
   }
 

@@ -26,7 +26,6 @@ export class TurnMaker {
       pick: (square) => this.pick(square),
       picked: (square) => this.findPushes(square),
       drop: (from, target) => this.drop(target),
-      cancel: () => {},
     };
   }
 

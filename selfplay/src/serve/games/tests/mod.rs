@@ -7,6 +7,7 @@ mod pages;
 mod speed;
 
 use super::{GamesIndex, GamesQuery};
+use axum::extract::Query;
 use engine::encoding::ENCODING_VERSION;
 use engine::files::folder_of;
 use engine::record::samples::random_game;
@@ -14,8 +15,6 @@ use engine::record::{
     EvaluatorId, GameId, GameRecord, Header, ShardName, ShardWriter, TurnOrigin, digest,
 };
 use engine::run::RunDirectory;
-use serde::Deserialize;
-use serde::de::value::{Error, MapDeserializer};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -111,12 +110,13 @@ fn surprising(mut game: GameRecord, surprise: f32) -> GameRecord {
     game
 }
 
-/// Reads a query string without escapes.
+/// Reads a query string.
 fn query(text: &str) -> Result<GamesQuery, String> {
-    let pairs = text.split('&').filter(|pair| !pair.is_empty());
-    let pairs = pairs.map(|pair| pair.split_once('=').unwrap());
-    GamesQuery::deserialize(MapDeserializer::<_, Error>::new(pairs))
-        .map_err(|error| error.to_string())
+    let uri = format!("/?{text}").parse().unwrap();
+    match Query::try_from_uri(&uri) {
+        Ok(Query(query)) => Ok(query),
+        Err(error) => Err(error.body_text()),
+    }
 }
 
 /// The page of a query.
