@@ -137,7 +137,7 @@ impl<'a> Worker<'a> {
     fn play_first_turns(&mut self, is_over: &dyn Fn() -> bool) -> Result<Tally> {
         let null: Box<dyn EvaluationChannel> =
             Box::new(LocalChannel::new(Box::new(Null::default())));
-        let channels = self.slot.batcher.replace_channels(vec![null]);
+        let channels = self.slot.batcher.replace_channels(vec![Some(null)]);
         let mut before = *self.slot.batcher.tally();
         for turns in [FIRST_TURNS / 2, FIRST_TURNS] {
             before = *self.slot.batcher.tally();
@@ -177,13 +177,16 @@ impl<'a> Worker<'a> {
     fn evaluate(&mut self, batch: usize, is_over: &dyn Fn() -> bool) -> Result<Tally> {
         let slots = self.slot.batcher.groups();
         let mut tally = Tally::default();
-        let Some(channel) = self.slot.batcher.channels_mut().first_mut() else {
+        let Some(channel) = self.slot.batcher.first_channel() else {
             return Ok(tally);
         };
-        let mut source = Source::new(&self.queries, batch);
+        let wanted = self.queries.len().max(batch);
+        let queries: Vec<Query> = self.queries.iter().copied().cycle().take(wanted).collect();
+        // Batches of different queries, over and over.
+        let mut batches = queries.chunks_exact(batch).cycle();
         let mut answers = Evaluations::default();
         for slot in 0..slots {
-            channel.submit(slot, source.next())?;
+            channel.submit(slot, batches.next().unwrap_or_default())?;
         }
         // At least one batch a slot, however little time there is.
         let mut in_flight = slots;
@@ -196,7 +199,7 @@ impl<'a> Worker<'a> {
                 if ends {
                     in_flight -= 1;
                 } else {
-                    channel.submit(slot, source.next())?;
+                    channel.submit(slot, batches.next().unwrap_or_default())?;
                 }
             }
         }
@@ -213,35 +216,6 @@ impl<'a> Worker<'a> {
             tally.evaluations += self.queries.len() as u64;
         }
         tally
-    }
-}
-
-/// Batches of different queries, over and over.
-struct Source {
-    queries: Vec<Query>,
-    batch: usize,
-    next: usize,
-}
-
-impl Source {
-    fn new(queries: &[Query], batch: usize) -> Self {
-        let wanted = queries.len().max(batch);
-        Self {
-            queries: queries.iter().copied().cycle().take(wanted).collect(),
-            batch,
-            next: 0,
-        }
-    }
-
-    fn next(&mut self) -> &[Query] {
-        if self.next + self.batch > self.queries.len() {
-            self.next = 0;
-        }
-        let first = self.next;
-        self.next += self.batch;
-        self.queries
-            .get(first..first + self.batch)
-            .unwrap_or_default()
     }
 }
 

@@ -111,7 +111,7 @@ impl GenerationTask {
     pub(crate) fn new_slot(&self) -> Result<GameSlot> {
         let version = self.current_player.version();
         let newest = self.current_player.newest();
-        let channels = newest.channel()?.into_iter().collect();
+        let channels = vec![newest.channel()?];
         let room = self.room.load(Relaxed);
         let setting = Setting {
             config: Arc::clone(&self.config),
@@ -250,12 +250,8 @@ impl GameSlot {
             self.setting.newest.set(slot, newest.evaluator.clone());
             self.version = version;
         }
-        for old in (0..self.batcher.evaluators()).filter(|old| *old != slot) {
-            let is_used = |game: &SelfplayGame| game.slot() == Some(old);
-            if self.batcher.has_channel(old) && !self.batcher.games().any(is_used) {
-                self.batcher.retire_channel(old);
-            }
-        }
+        self.batcher
+            .retire_channels(slot, |game, old| game.slot() == Some(old));
         Ok(())
     }
 

@@ -4,61 +4,55 @@ use super::journals::JournalSummary;
 use super::lengths::Lengths;
 use super::summary::{Rows, Searches, Setups, ShardSummary, Version};
 use crate::output::table;
-use crate::statistics::{Mean, percent, write_calibration};
-use comfy_table::presets::NOTHING;
-use comfy_table::{ColumnConstraint, Table, Width};
+use crate::statistics::{Mean, line, percent, write_calibration};
 use std::fmt::{self, Display, Formatter};
-
-/// The width of the names.
-const NAMES: u16 = 12;
 
 impl Display for ShardSummary {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let mut lines = Lines::default();
-        self.games(&mut lines);
-        self.turns(&mut lines);
-        writeln!(f, "{}", lines.finish())?;
+        self.games(f)?;
+        self.turns(f)?;
         write_calibration(f, "search", &self.search_calibration.report())?;
         write_calibration(f, "network", &self.network_calibration.report())?;
-        let mut lines = Lines::default();
         for total in &self.evaluators {
             let name = printable(&total.evaluator.name);
             let identity = printable(&total.evaluator.identity);
             let (games, turns) = (total.games, total.turns);
-            let text = format!("{name} ({identity}): {turns} turns in {games} games");
-            lines.add("evaluator", text);
+            let what = format_args!("{name} ({identity}): {turns} turns in {games} games");
+            line(f, "evaluator", what)?;
         }
-        versions(&mut lines, "format", &self.versions.format);
-        versions(&mut lines, "encoding", &self.versions.encoding);
-        versions(&mut lines, "program", &self.versions.program);
-        versions(&mut lines, "config", &self.versions.config);
+        versions(f, "format", &self.versions.format)?;
+        versions(f, "encoding", &self.versions.encoding)?;
+        versions(f, "program", &self.versions.program)?;
+        versions(f, "config", &self.versions.config)?;
         if self.journal.games > 0 {
             let JournalSummary { games, turns, .. } = &self.journal;
-            lines.add("journal", format!("{games} games in flight, {turns} turns"));
+            let what = format_args!("{games} games in flight, {turns} turns");
+            line(f, "journal", what)?;
         }
-        lines.add("bad frames", self.bad_frames.to_string());
+        line(f, "bad frames", format_args!("{}", self.bad_frames))?;
         for repaired in &self.repaired {
-            lines.add("repair", repaired.to_string());
+            line(f, "repair", format_args!("{repaired}"))?;
         }
-        writeln!(f, "{}", lines.finish())
+        Ok(())
     }
 }
 
 impl ShardSummary {
-    fn games(&self, lines: &mut Lines) {
+    fn games(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let kib = self.bytes as f64 / 1024.0;
         let a_row = self.bytes_per_row;
         let a_row = a_row.map_or_else(String::new, |bytes| format!(", {bytes:.1} bytes a row"));
-        lines.add("shards", format!("{} ({kib:.1} KiB{a_row})", self.shards));
+        let what = format_args!("{} ({kib:.1} KiB{a_row})", self.shards);
+        line(f, "shards", what)?;
         let starts = listed(&[
             (self.starts.empty, "from the empty board"),
             (self.starts.fork, "forked"),
             (self.starts.opening, "after given openings"),
             (self.starts.position, "from given positions"),
         ]);
-        lines.add("games", format!("{}{starts}", self.games));
+        line(f, "games", format_args!("{}{starts}", self.games))?;
         if let (Some(lengths), Some(mean)) = (&self.lengths, self.mean_turns) {
-            add_lengths(lines, lengths, mean);
+            write_lengths(f, lengths, mean)?;
         }
         let endings = [
             (self.endings.goal, "by goal"),
@@ -69,51 +63,48 @@ impl ShardSummary {
             (self.unfinished, "unfinished"),
         ];
         let endings = endings.map(|(games, way)| format!("{games} {way}"));
-        lines.add("endings", endings.join(", "));
+        line(f, "endings", format_args!("{}", endings.join(", ")))?;
         if let (Some(share), Some(interval)) = (self.gold_share, self.gold_share_interval) {
             let (part, whole) = (self.gold_wins, self.games - self.unfinished);
             let share = percent(share, interval);
-            lines.add("won by Gold", format!("{part} of {whole}, {share}"));
+            line(f, "won by Gold", format_args!("{part} of {whole}, {share}"))?;
         }
         if let Some(it) = &self.avoidable_losses
             && let (Some(share), Some(interval)) = (it.share, it.share_interval)
         {
             let share = percent(share, interval);
-            lines.add(
-                "avoidable",
-                format!(
-                    "losses: {} of {}, {share}, {} of them by immobilization",
-                    it.games, it.of, it.by_immobilization
-                ),
+            let what = format_args!(
+                "losses: {} of {}, {share}, {} of them by immobilization",
+                it.games, it.of, it.by_immobilization
             );
+            line(f, "avoidable", what)?;
         }
         let it = &self.resignations;
         if let (Some(rate), Some(interval)) = (it.error_rate, it.error_rate_interval) {
             let (waived, not_lost, unfinished) = (it.waived, it.not_lost, it.not_lost_unfinished);
             let share = percent(rate, interval);
-            let text = format!(
+            let what = format_args!(
                 "waived in {waived} games, not lost in {not_lost} ({unfinished} unfinished), {share}"
             );
-            lines.add("resignation", text);
+            line(f, "resignation", what)?;
         }
+        Ok(())
     }
 
-    fn turns(&self, lines: &mut Lines) {
+    fn turns(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let origins = listed(&[
             (self.origins.full, "searched in full"),
             (self.origins.fast, "searched fast"),
             (self.origins.policy, "drawn from the policy"),
             (self.origins.given, "given"),
         ]);
-        lines.add("turns", format!("{}{origins}", self.turns));
+        line(f, "turns", format_args!("{}{origins}", self.turns))?;
         let it = &self.setups;
         if it.gold.turns + it.silver.turns > 0 {
             let different = |setups: &Setups| format!("{} of {}", setups.different, setups.turns);
             let (gold, silver) = (different(&it.gold), different(&it.silver));
-            lines.add(
-                "setups",
-                format!("{gold} of Gold's differ, {silver} of Silver's"),
-            );
+            let what = format_args!("{gold} of Gold's differ, {silver} of Silver's");
+            line(f, "setups", what)?;
         }
         let header = [
             "",
@@ -124,24 +115,24 @@ impl ShardSummary {
         ];
         let searches = [("full", &self.full_searches), ("fast", &self.fast_searches)];
         let known = searches.into_iter().filter(|(_, it)| it.turns > 0);
-        lines.table(header, known.map(|(kind, it)| searches_row(kind, it)));
+        write_table(f, header, known.map(|(kind, it)| searches_row(kind, it)))?;
         let weightless = self.policy.weightless;
-        let text = format!("{}, {weightless} of weight 0", self.rows);
-        lines.add("rows", text);
+        let what = format_args!("{}, {weightless} of weight 0", self.rows);
+        line(f, "rows", what)?;
         let header = ["", "rows", "mean entropy", "mean surprise", "mean weight"];
         let rows = [("setups", &self.setup_policy), ("play", &self.play_policy)];
         let known = rows.into_iter().filter(|(_, it)| it.rows > 0);
-        lines.table(header, known.map(|(kind, it)| rows_row(kind, it)));
+        write_table(f, header, known.map(|(kind, it)| rows_row(kind, it)))
     }
 }
 
-fn add_lengths(lines: &mut Lines, lengths: &Lengths, mean: f64) {
+fn write_lengths(f: &mut Formatter<'_>, lengths: &Lengths, mean: f64) -> fmt::Result {
     let (median, longest) = (lengths.median, lengths.longest);
     let (p10, p90) = (lengths.p10, lengths.p90);
-    let text = format!(
+    let what = format_args!(
         "mean {mean:.1} turns, median {median}, 10% to 90% {p10} to {p90}, longest {longest}"
     );
-    lines.add("lengths", text);
+    line(f, "lengths", what)?;
     let most = lengths.distribution.iter().map(|range| range.games).max();
     let rows = lengths.distribution.iter().map(|range| {
         let width = (range.games * 40).div_ceil(most.unwrap_or(1).max(1));
@@ -151,7 +142,7 @@ fn add_lengths(lines: &mut Lines, lengths: &Lengths, mean: f64) {
         };
         [turns, range.games.to_string(), "#".repeat(width as usize)]
     });
-    lines.table(["turns", "games", ""], rows);
+    write_table(f, ["turns", "games", ""], rows)
 }
 
 fn searches_row(kind: &str, searches: &Searches) -> [String; 5] {
@@ -181,45 +172,35 @@ fn shown(mean: Mean, format: impl Fn(f64) -> String) -> String {
     mean.value().map_or_else(|| "-".to_owned(), format)
 }
 
-fn versions<Name: Display>(lines: &mut Lines, of: &str, versions: &[Version<Name>]) {
+fn versions<Name: Display>(
+    f: &mut Formatter<'_>,
+    of: &str,
+    versions: &[Version<Name>],
+) -> fmt::Result {
     for version in versions {
         let name = printable(&version.version.to_string());
         let (shards, games) = (version.shards, version.games);
-        lines.add(of, format!("{name}: {games} games in {shards} shards"));
+        let what = format_args!("{name}: {games} games in {shards} shards");
+        line(f, of, what)?;
     }
+    Ok(())
 }
 
-/// Names, and the lines of each.
-#[derive(Default)]
-struct Lines(Table);
-
-impl Lines {
-    fn add(&mut self, name: &str, text: String) {
-        self.0.add_row([name, &text]);
+/// A table under the last name; none without rows. Columns with a header are aligned to the right.
+fn write_table<const COLUMNS: usize>(
+    f: &mut Formatter<'_>,
+    header: [&str; COLUMNS],
+    rows: impl Iterator<Item = [String; COLUMNS]>,
+) -> fmt::Result {
+    let mut rows = rows.peekable();
+    if rows.peek().is_none() {
+        return Ok(());
     }
-
-    /// A table under the last name; none without rows. Columns with a header are aligned to the right.
-    fn table<const COLUMNS: usize>(
-        &mut self,
-        header: [&str; COLUMNS],
-        rows: impl Iterator<Item = [String; COLUMNS]>,
-    ) {
-        let mut rows = rows.peekable();
-        if rows.peek().is_some() {
-            let has_numbers = |column: usize| !header[column].is_empty();
-            self.add("", table(header, has_numbers, rows));
-        }
-    }
-
-    fn finish(self) -> String {
-        let mut table = self.0;
-        table.load_style(NOTHING);
-        for column in table.column_iter_mut() {
-            column.set_padding((0, 0));
-        }
-        table.set_constraints([ColumnConstraint::Absolute(Width::Fixed(NAMES))]);
-        table.trim_fmt()
-    }
+    let has_numbers = |column: usize| !header[column].is_empty();
+    let table = table(header, has_numbers, rows);
+    table
+        .lines()
+        .try_for_each(|row| line(f, "", format_args!("{row}")))
 }
 
 /// A text of a shard without control characters, which a terminal would obey.

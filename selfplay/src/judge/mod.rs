@@ -69,38 +69,44 @@ pub(crate) fn run(arguments: &JudgeArguments) -> Result<ExitCode> {
     let devices = arguments.workers.device.devices(&Config::default())?;
     devices.open("--device")?;
     let player = Player::open(name, &devices)?;
-    let games = Mutex::new(Games {
-        shards: shards.into_iter(),
-        open: None,
-        validation: arguments.validation,
-        chunks: 0,
-    });
     let stop = AtomicBool::new(false);
+    let mut games = shards
+        .into_iter()
+        .flat_map(games_of)
+        .take_while(|_| !stop.load(Relaxed))
+        .filter(|game| match (game, arguments.validation) {
+            (Ok((_, _, record)), Some(share)) => record.id.is_for_validation(share),
+            _ => true,
+        });
+    let chunks = std::iter::from_fn(|| {
+        let chunk: Vec<ReadGame> = games.by_ref().take(GAMES_AT_ONCE).collect();
+        (!chunk.is_empty()).then_some(chunk)
+    });
+    let chunks = Mutex::new(chunks.enumerate());
+    let next = || chunks.lock().ok()?.next();
     let mut progress = Progress::new("judge", None);
     let mut parts = BTreeMap::new();
     let (mut judged, mut faults) = (0, 0);
-    let work = |found: &Sender<Found>| {
+    let work = |results: &Sender<(usize, Judged)>| {
         let channel = player.channel()?;
         let mut judge = Judge::new(channel.with_context(|| format!("{name} has no evaluator"))?);
-        while !stop.load(Relaxed) {
-            let Some(chunk) = games.lock().unwrap_or_else(|held| held.into_inner()).next() else {
-                break;
-            };
-            if found.send(judge_chunk(&mut judge, chunk)?).is_err() {
+        while let Some((number, chunk)) = next() {
+            let part = judge_chunk(&mut judge, chunk)?;
+            if results.send((number, part)).is_err() {
                 break;
             }
         }
         Ok(())
     };
     let threads = arguments.workers.threads();
-    worker_pool::run(threads, &stop, &requested, work, |found| {
-        if let Some(found) = found {
-            for fault in &found.faults {
+    worker_pool::run(threads, &stop, &requested, work, |part| {
+        if let Some((number, (evaluation, found))) = part {
+            for fault in &found {
                 faults += 1;
                 progress.say(&fault.to_string());
             }
-            judged += found.evaluation.games;
-            parts.insert(found.chunk, found.evaluation);
+            judged += evaluation.games;
+            parts.insert(number, evaluation);
         }
         progress.show(judged, || "games".into());
         Ok(())
@@ -129,91 +135,35 @@ pub(crate) fn run(arguments: &JudgeArguments) -> Result<ExitCode> {
     })
 }
 
-/// Some games of a shard, and the faults among them.
-struct Chunk {
-    number: u64,
-    shard: PathBuf,
-    games: Vec<(FrameLocation, GameRecord)>,
-    faults: Vec<ShardError>,
+/// A game with its place, or a fault.
+type ReadGame = Result<(PathBuf, FrameLocation, GameRecord), ShardError>;
+
+/// The games of a shard, and its faults.
+fn games_of(shard: PathBuf) -> Box<dyn Iterator<Item = ReadGame> + Send> {
+    match ShardGames::open(&shard) {
+        Ok(games) => {
+            Box::new(games.map(move |(at, game)| game.map(|record| (shard.clone(), at, record))))
+        }
+        Err(fault) => Box::new(std::iter::once(Err(fault))),
+    }
 }
 
-/// The result of a chunk.
-struct Found {
-    chunk: u64,
-    evaluation: NetworkEvaluation,
-    faults: Vec<ShardError>,
-}
+/// The sums over some games, and the faults among them.
+type Judged = (NetworkEvaluation, Vec<ShardError>);
 
-fn judge_chunk(judge: &mut Judge, mut chunk: Chunk) -> Result<Found> {
+fn judge_chunk(judge: &mut Judge, chunk: Vec<ReadGame>) -> Result<Judged> {
     let mut evaluation = NetworkEvaluation::default();
-    for (at, record) in &chunk.games {
-        if let Err(error) = judge.take(record) {
-            chunk.faults.push(in_frame(&chunk.shard, *at, error));
-        } else {
-            evaluation.games += 1;
+    let mut faults = Vec::new();
+    for game in chunk {
+        let taken = game.and_then(|(shard, at, record)| {
+            let taken = judge.take(&record);
+            taken.map_err(|error| in_frame(&shard, at, error))
+        });
+        match taken {
+            Ok(()) => evaluation.games += 1,
+            Err(fault) => faults.push(fault),
         }
     }
     judge.form(&mut evaluation)?;
-    Ok(Found {
-        chunk: chunk.number,
-        evaluation,
-        faults: chunk.faults,
-    })
-}
-
-/// The games of shards, some at a time.
-struct Games {
-    shards: std::vec::IntoIter<PathBuf>,
-    open: Option<(PathBuf, ShardGames)>,
-    validation: Option<f32>,
-    chunks: u64,
-}
-
-impl Iterator for Games {
-    type Item = Chunk;
-
-    fn next(&mut self) -> Option<Chunk> {
-        let (shard, games) = match self.open.take() {
-            Some((shard, games)) => (shard, Ok(games)),
-            None => {
-                let shard = self.shards.next()?;
-                let games = ShardGames::open(&shard);
-                (shard, games)
-            }
-        };
-        self.chunks += 1;
-        let mut chunk = Chunk {
-            number: self.chunks,
-            shard,
-            games: Vec::new(),
-            faults: Vec::new(),
-        };
-        match games {
-            Ok(mut games) => {
-                if chunk.read(&mut games, self.validation) {
-                    self.open = Some((chunk.shard.clone(), games));
-                }
-            }
-            Err(fault) => chunk.faults.push(fault),
-        }
-        Some(chunk)
-    }
-}
-
-impl Chunk {
-    /// Reads games until there are enough; false once the shard has no more.
-    fn read(&mut self, games: &mut ShardGames, validation: Option<f32>) -> bool {
-        while self.games.len() < GAMES_AT_ONCE {
-            match games.next() {
-                Some((at, Ok(record))) => {
-                    if validation.is_none_or(|share| record.id.is_for_validation(share)) {
-                        self.games.push((at, record));
-                    }
-                }
-                Some((_, Err(fault))) => self.faults.push(fault),
-                None => return false,
-            }
-        }
-        true
-    }
+    Ok((evaluation, faults))
 }

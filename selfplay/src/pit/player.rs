@@ -2,7 +2,7 @@
 
 use super::external_engine::{EngineSpec, TimeControl, set_option};
 use super::spec::SpecOrigin;
-use crate::worker::channel::{ClosedChannel, EvaluationChannel};
+use crate::worker::channel::EvaluationChannel;
 use crate::worker::devices::Devices;
 use crate::worker::player::{Player, PlayerName};
 use anyhow::{Context, Error, Result, bail, ensure};
@@ -167,10 +167,9 @@ impl LoadedPlayer {
         })
     }
 
-    /// A channel to its evaluator for one thread; a closed one for a player that needs none.
-    pub(super) fn channel(&self) -> Result<Box<dyn EvaluationChannel>> {
-        let channel = self.player.channel()?;
-        Ok(channel.unwrap_or_else(|| Box::new(ClosedChannel)))
+    /// A channel to its evaluator for one thread; none for a player that needs none.
+    pub(super) fn channel(&self) -> Result<Option<Box<dyn EvaluationChannel>>> {
+        self.player.channel()
     }
 }
 

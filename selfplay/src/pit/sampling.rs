@@ -126,7 +126,7 @@ pub(super) fn draw_openings(
         |finished| {
             let channel = player.channel()?;
             let channel = channel.context("a player without an evaluator has no policy")?;
-            let mut batcher = Batcher::new(vec![channel], DRAWN_AT_ONCE, None);
+            let mut batcher = Batcher::new(vec![Some(channel)], DRAWN_AT_ONCE, None);
             loop {
                 batcher.round(&begin, |over: Drawing| {
                     Ok(finished.send((over.pair, over.game))?)

@@ -22,13 +22,15 @@ mod window;
 
 pub(crate) use counters::{About, Counters, Limits, NetworkInUse, State};
 
+use crate::http::HttpServer;
 use anyhow::Result;
 use clap::Args;
 use engine::progress::Progress;
 use log::{Event, OutputFile, Status};
-use server::MetricsServer;
+use server::Latest;
 use snapshot::{Moment, Reporter, Snapshot, rfc3339};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Interval between lines of the log, and between writes of the newest snapshot. Rates are of this interval too, so that each line's
@@ -56,7 +58,9 @@ pub(crate) struct Telemetry {
     reporter: Reporter,
     progress: Progress,
     log: Option<OutputFile>,
-    server: Option<MetricsServer>,
+    server: Option<HttpServer>,
+    /// The snapshot that the server serves.
+    latest: Latest,
     newest: Option<OutputFile>,
     about: About,
     /// Since the start; none before the first tick.
@@ -89,11 +93,11 @@ impl Telemetry {
             time,
         };
         let mut reporter = Reporter::new(about.limits, REPORT_INTERVAL, counters);
-        let first = reporter.report(counters, begin);
+        let latest = Arc::new(Mutex::new(reporter.report(counters, begin)));
         let server = arguments
             .metrics
             .as_deref()
-            .map(|address| MetricsServer::start(address, first))
+            .map(|address| server::start(address, Arc::clone(&latest)))
             .transpose()?;
         let mut telemetry = Self {
             begun: Instant::now(),
@@ -101,6 +105,7 @@ impl Telemetry {
             progress: Progress::new("generate", about.limits.games).without_estimate(),
             log: arguments.json_log.clone().map(OutputFile::new),
             server,
+            latest,
             newest: None,
             about: about.clone(),
             last_tick: None,
@@ -146,9 +151,7 @@ impl Telemetry {
         if let Some(message) = self.check_server() {
             self.say(message);
         }
-        if let Some(server) = &self.server {
-            server.publish(snapshot);
-        }
+        server::publish(&self.latest, snapshot);
     }
 
     /// Drops a server that has ended, and returns the message for that.

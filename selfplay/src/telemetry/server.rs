@@ -12,7 +12,6 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -24,59 +23,22 @@ const CONNECTION_TIME: Duration = Duration::from_secs(5);
 /// The newest snapshot.
 pub(super) type Latest = Arc<Mutex<Snapshot>>;
 
-/// A running server. It stops when this is dropped, and all connections end with it.
-#[derive(Debug)]
-pub(super) struct MetricsServer {
-    latest: Latest,
-    server: HttpServer,
+/// Serves at an address `HOST:PORT`; with port 0, at a port of the system's choice.
+///
+/// # Errors
+/// The address is none, it is in use, or it isn't this machine's.
+pub(super) fn start(address: &str, latest: Latest) -> Result<HttpServer> {
+    let limits = HttpLimits {
+        connections: CONNECTIONS,
+        answer_time: CONNECTION_TIME,
+        stream_time: Duration::ZERO,
+    };
+    HttpServer::start("metrics", address, limits, |_| router(latest))
 }
 
-impl MetricsServer {
-    /// Serves at an address `HOST:PORT`; with port 0, at a port of the system's choice.
-    ///
-    /// # Errors
-    /// The address is none, it is in use, or it isn't this machine's.
-    pub(super) fn start(address: &str, first: Snapshot) -> Result<Self> {
-        let latest = Arc::new(Mutex::new(first));
-        let limits = HttpLimits {
-            connections: CONNECTIONS,
-            answer_time: CONNECTION_TIME,
-            stream_time: Duration::ZERO,
-        };
-        let router = router(Arc::clone(&latest));
-        let server = HttpServer::start("metrics", address, limits, |_| router)?;
-        Ok(Self { latest, server })
-    }
-
-    /// As [`start`](Self::start), given what accepts connections; the server has ended when that has.
-    #[cfg(test)]
-    pub(super) fn serve<F: std::future::Future<Output = ()> + Send + 'static>(
-        address: &str,
-        first: Snapshot,
-        accept: impl FnOnce(tokio::net::TcpListener, Latest) -> F,
-    ) -> Result<Self> {
-        let latest = Arc::new(Mutex::new(first));
-        let for_server = Arc::clone(&latest);
-        let server = HttpServer::serve("metrics", address, |listener, _| {
-            accept(listener, for_server)
-        })?;
-        Ok(Self { latest, server })
-    }
-
-    /// Where it serves.
-    pub(super) fn address(&self) -> SocketAddr {
-        self.server.address()
-    }
-
-    /// Whether it has ended for an unexpected reason.
-    pub(super) fn has_ended(&self) -> bool {
-        self.server.has_ended()
-    }
-
-    /// Replaces the snapshot that is served.
-    pub(super) fn publish(&self, snapshot: Snapshot) {
-        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
-    }
+/// Replaces the snapshot that is served.
+pub(super) fn publish(latest: &Latest, snapshot: Snapshot) {
+    *latest.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
 }
 
 fn router(latest: Latest) -> Router {
@@ -104,10 +66,10 @@ mod tests {
     use crate::telemetry::counters::Counters;
     use crate::telemetry::testing::{ask, get, is_closed, parse_page};
     use std::io::{Read, Write};
-    use std::net::{Shutdown, TcpStream};
+    use std::net::{Shutdown, SocketAddr, TcpStream};
 
-    fn server() -> MetricsServer {
-        MetricsServer::start("127.0.0.1:0", won_by_gold(7)).unwrap()
+    fn server() -> HttpServer {
+        start("127.0.0.1:0", Arc::new(Mutex::new(won_by_gold(7)))).unwrap()
     }
 
     fn won_by_gold(gold_wins: u64) -> Snapshot {
@@ -128,9 +90,10 @@ mod tests {
 
     #[test]
     fn the_newest_snapshot_is_served_as_prometheus_text() {
-        let server = server();
+        let latest = Arc::new(Mutex::new(won_by_gold(7)));
+        let server = start("127.0.0.1:0", Arc::clone(&latest)).unwrap();
         assert_eq!(gold_wins(server.address()), 7.0);
-        server.publish(won_by_gold(8));
+        publish(&latest, won_by_gold(8));
         assert_eq!(gold_wins(server.address()), 8.0);
         let whole = ask(
             server.address(),
@@ -226,13 +189,13 @@ mod tests {
     fn an_address_in_use_is_named() {
         let server = server();
         let address = server.address().to_string();
-        let error = MetricsServer::start(&address, Snapshot::default()).unwrap_err();
+        let error = start(&address, Latest::default()).unwrap_err();
         let error = format!("{error:#}");
         assert!(
             error.starts_with(&format!("can't serve metrics at {address}: Address")),
             "{error}"
         );
-        let error = MetricsServer::start("nowhere", Snapshot::default()).unwrap_err();
+        let error = start("nowhere", Latest::default()).unwrap_err();
         assert!(format!("{error:#}").contains("at nowhere: "), "{error:#}");
     }
 

@@ -228,7 +228,7 @@ fn a_file_that_cannot_be_written_is_reported_once() {
 fn a_metrics_server_that_ends_is_reported_once() {
     let mut telemetry = begin(&TelemetryArguments::default());
     let panics = |_, _| async { panic!("a test's panic") };
-    let server = MetricsServer::serve("127.0.0.1:0", Snapshot::default(), panics).unwrap();
+    let server = HttpServer::serve("metrics", "127.0.0.1:0", panics).unwrap();
     while !server.has_ended() {
         std::thread::yield_now();
     }

@@ -1,7 +1,7 @@
 //! Many games at once on one thread: the leaves of all their searches are evaluated in common batches.
 
-use crate::worker::channel::{ClosedChannel, EvaluationChannel, default_groups};
-use anyhow::{Result, ensure};
+use crate::worker::channel::{EvaluationChannel, at, default_groups};
+use anyhow::{Context, Result, ensure};
 use arimaa::rules::History;
 use engine::run::WorkerTimes;
 use engine::search::{Evaluation, Evaluations, Evaluator, Query, Search};
@@ -140,13 +140,18 @@ fn share(size: usize, place: usize, groups: usize) -> usize {
     size / groups + usize::from(place < size % groups)
 }
 
+/// Channels by evaluator. None stands for a closed channel, and for a player that needs no channel.
+type Channels = Vec<Option<Box<dyn EvaluationChannel>>>;
+
+/// The error of queries without a channel.
+const NO_CHANNEL: &str =
+    "step states came for an evaluator that was closed, or for a player without one";
+
 /// One thread's games, in groups that take turns: while the batch of one is evaluated, the next is searched.
 ///
 /// A game's course doesn't depend on its group, unless a GPU's answers differ in their last digits.
 pub(crate) struct Batcher<G> {
-    channels: Vec<Box<dyn EvaluationChannel>>,
-    /// Evaluators whose channel was closed: their numbers are free.
-    retired: Vec<usize>,
+    channels: Channels,
     groups: Vec<Group<G>>,
     /// The group of the next round, which is also its slot.
     next: usize,
@@ -158,11 +163,7 @@ pub(crate) struct Batcher<G> {
 
 impl<G: InPlay> Batcher<G> {
     /// No games yet, and room for `size` in `groups` groups, or as many as suit the evaluators.
-    pub(crate) fn new(
-        channels: Vec<Box<dyn EvaluationChannel>>,
-        size: usize,
-        groups: Option<usize>,
-    ) -> Self {
+    pub(crate) fn new(channels: Channels, size: usize, groups: Option<usize>) -> Self {
         let groups = groups.unwrap_or_else(|| default_groups(&channels));
         let groups = groups.clamp(1, size.max(1));
         let group = |place: usize| Group {
@@ -176,7 +177,6 @@ impl<G: InPlay> Batcher<G> {
             answers: Evaluations::default(),
             tally: Tally::default(),
             costs: vec![Cost::default(); channels.len()],
-            retired: Vec::new(),
             channels,
         }
     }
@@ -235,6 +235,7 @@ impl<G: InPlay> Batcher<G> {
                 continue;
             }
             let begun = Instant::now();
+            let channel = channel.as_mut().context(NO_CHANNEL)?;
             channel.submit(slot, &pending.queries)?;
             let spent = begun.elapsed();
             cost.time += spent;
@@ -255,6 +256,7 @@ impl<G: InPlay> Batcher<G> {
                 continue;
             }
             let begun = Instant::now();
+            let channel = channel.as_mut().context(NO_CHANNEL)?;
             channel.receive(slot, &mut self.answers)?;
             let received = Instant::now();
             ensure!(
@@ -310,36 +312,27 @@ impl<G: InPlay> Batcher<G> {
 
     /// Adds an evaluator, and returns its number for the games' queries.
     pub(crate) fn add_channel(&mut self, channel: Box<dyn EvaluationChannel>) -> usize {
-        if let Some(evaluator) = self.retired.pop() {
-            self.channels[evaluator] = channel;
-            self.costs[evaluator] = Cost::default();
-            return evaluator;
-        }
-        self.channels.push(channel);
-        self.costs.push(Cost::default());
+        let free = self.channels.iter().position(Option::is_none);
+        let evaluator = free.unwrap_or(self.channels.len());
+        *at(&mut self.channels, evaluator) = Some(channel);
+        *at(&mut self.costs, evaluator) = Cost::default();
         for group in &mut self.groups {
-            group.pending.push(Pending::default());
+            at(&mut group.pending, evaluator);
         }
-        self.channels.len() - 1
+        evaluator
     }
 
-    /// Closes the channel of an evaluator without queries in flight. Its number may be used again.
-    pub(crate) fn retire_channel(&mut self, evaluator: usize) {
-        let is_used = |group: &Group<G>| !group.pending[evaluator].queries.is_empty();
-        if self.has_channel(evaluator) && !self.groups.iter().any(is_used) {
-            self.channels[evaluator] = Box::new(ClosedChannel);
-            self.retired.push(evaluator);
+    /// Closes each channel but `kept` that no game uses and that has no queries in flight. Its number may be used again.
+    pub(crate) fn retire_channels(&mut self, kept: usize, is_used: impl Fn(&G, usize) -> bool) {
+        for (evaluator, channel) in self.channels.iter_mut().enumerate() {
+            let is_needed = |group: &Group<G>| {
+                !group.pending[evaluator].queries.is_empty()
+                    || group.games.iter().any(|game| is_used(game, evaluator))
+            };
+            if channel.is_some() && evaluator != kept && !self.groups.iter().any(is_needed) {
+                *channel = None;
+            }
         }
-    }
-
-    /// Whether a number has an evaluator.
-    pub(crate) fn has_channel(&self, evaluator: usize) -> bool {
-        evaluator < self.channels.len() && !self.retired.contains(&evaluator)
-    }
-
-    /// The number of evaluators, with closed ones.
-    pub(crate) fn evaluators(&self) -> usize {
-        self.channels.len()
     }
 
     /// The games in play.
@@ -358,16 +351,13 @@ impl<G: InPlay> Batcher<G> {
         pending.flat_map(|pending| &pending.queries)
     }
 
-    /// The channels to the evaluators.
-    pub(crate) fn channels_mut(&mut self) -> &mut [Box<dyn EvaluationChannel>] {
-        &mut self.channels
+    /// The channel to the first evaluator.
+    pub(crate) fn first_channel(&mut self) -> Option<&mut Box<dyn EvaluationChannel>> {
+        self.channels.first_mut()?.as_mut()
     }
 
     /// Replaces all channels, and returns the old ones. Nothing may be in flight.
-    pub(crate) fn replace_channels(
-        &mut self,
-        channels: Vec<Box<dyn EvaluationChannel>>,
-    ) -> Vec<Box<dyn EvaluationChannel>> {
+    pub(crate) fn replace_channels(&mut self, channels: Channels) -> Channels {
         std::mem::replace(&mut self.channels, channels)
     }
 

@@ -27,8 +27,9 @@ pub(crate) trait EvaluationChannel: Send {
 }
 
 /// The default number of groups of a worker's games.
-pub(crate) fn default_groups(channels: &[Box<dyn EvaluationChannel>]) -> usize {
-    if channels.iter().any(|channel| channel.is_remote()) {
+pub(crate) fn default_groups(channels: &[Option<Box<dyn EvaluationChannel>>]) -> usize {
+    let mut open = channels.iter().flatten();
+    if open.any(|channel| channel.is_remote()) {
         2
     } else {
         1
@@ -89,35 +90,6 @@ impl EvaluationChannel for EvaluationClient {
 
     fn receive(&mut self, slot: usize, answers: &mut Evaluations) -> Result<(), EvaluatorError> {
         EvaluationClient::receive(self, slot, answers)
-    }
-}
-
-/// A channel that was closed: it answers no queries.
-pub(crate) struct ClosedChannel;
-
-impl EvaluationChannel for ClosedChannel {
-    fn name(&self) -> &str {
-        "closed"
-    }
-
-    fn is_remote(&self) -> bool {
-        false
-    }
-
-    fn submit(&mut self, _: usize, queries: &[Query]) -> Result<(), EvaluatorError> {
-        if queries.is_empty() {
-            Ok(())
-        } else {
-            Err(EvaluatorError::Device {
-                evaluator: self.name().to_owned(),
-                message: "the network was dropped".into(),
-            })
-        }
-    }
-
-    fn receive(&mut self, _: usize, answers: &mut Evaluations) -> Result<(), EvaluatorError> {
-        answers.clear();
-        Ok(())
     }
 }
 

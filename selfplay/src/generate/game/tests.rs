@@ -76,7 +76,7 @@ fn play_on(
         counter,
     });
     let setting = setting(config, Arc::new(NoLog));
-    let mut batcher = Batcher::new(vec![line], in_flight, Some(groups));
+    let mut batcher = Batcher::new(vec![Some(line)], in_flight, Some(groups));
     let mut records: Vec<GameRecord> = Vec::new();
     let mut is_over = false;
     while !is_over {
@@ -106,7 +106,7 @@ fn play_on(
 fn games_without_room_leave_with_nothing_in_flight() {
     let setting = setting(&config(), Arc::new(NoLog));
     let line = LocalChannel::new(Box::new(Uniform));
-    let mut batcher = Batcher::new(vec![Box::new(line)], 12, Some(2));
+    let mut batcher = Batcher::new(vec![Some(Box::new(line))], 12, Some(2));
     let mut counters = 0..;
     for new in [1, 6] {
         let mut left = new;

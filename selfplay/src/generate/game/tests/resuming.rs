@@ -88,7 +88,7 @@ fn a_resumed_game_equals_an_uninterrupted_one() {
     }
     let finish = |game: SelfplayGame| -> GameRecord {
         let line = Box::new(LocalChannel::new(Box::new(Null::default())));
-        let mut batcher = Batcher::new(vec![line as Box<dyn EvaluationChannel>], 1, Some(1));
+        let mut batcher = Batcher::new(vec![Some(line)], 1, Some(1));
         let (mut first, mut record) = (Some(game), None);
         while record.is_none() {
             let over = |game: SelfplayGame| {
@@ -165,7 +165,7 @@ fn a_new_network_takes_over_where_the_configuration_says() {
         let log = Arc::new(Kept::default());
         let setting = setting(&config, log.clone());
         let line = || Box::new(LocalChannel::new(Box::new(Uniform))) as Box<dyn EvaluationChannel>;
-        let mut batcher = Batcher::new(vec![line()], 2, Some(1));
+        let mut batcher = Batcher::new(vec![Some(line())], 2, Some(1));
         let mut counter = 0;
         let mut records = Vec::new();
         let mut rounds = 0;
