@@ -204,6 +204,32 @@ mod tests {
     }
 
     #[test]
+    fn the_ratings_are_those_of_all_games() {
+        let of = |a, b, counts: [u64; 5]| Pairs {
+            a,
+            b,
+            counts: counts.into(),
+        };
+        let matches = [
+            of(2, 1, [0, 0, 0, 0, 1]),
+            of(1, 2, [0, 0, 1, 0, 0]),
+            of(3, 2, [0, 0, 0, 1, 0]),
+        ];
+        let of = |a, b, games, points| Games {
+            a,
+            b,
+            games,
+            points,
+        };
+        let expected = fit(&[of(2, 1, 4.0, 3.0), of(3, 2, 2.0, 1.5)], 1);
+        let found = fit_pairs(&matches, 1);
+        assert_eq!(found.keys().copied().collect::<Vec<_>>(), [1, 2, 3]);
+        for (player, rating) in found {
+            assert!((rating.elo - expected[&player].elo).abs() < 1e-9);
+        }
+    }
+
+    #[test]
     fn errors_follow_the_spread_of_the_pairs() {
         let independent = half_width([100, 0, 200, 0, 100]);
         let plain = fit(

@@ -14,6 +14,7 @@
 pub(super) mod profile;
 
 use super::pairs::EloInterval;
+use profile::Columns;
 use std::collections::BTreeMap;
 
 /// Elo points in a unit of the natural logarithm of the odds.
@@ -62,8 +63,9 @@ pub fn fit<P: Copy + Ord>(games: &[Games<P>], reference: P) -> BTreeMap<P, Ratin
     let mut ratings = BTreeMap::from([(reference, zero)]);
     let problem = Problem::new(games, &players);
     let strengths = problem.maximize();
-    let variances = problem.information(&strengths).inverse_diagonal();
-    for ((&player, &strength), variance) in players.iter().zip(&strengths).zip(variances) {
+    let columns = Columns::new(&problem, &strengths);
+    for (place, (&player, &strength)) in players.iter().zip(&strengths).enumerate() {
+        let variance = columns.variance(Some(place), None);
         let (elo, error) = (ELO * strength, ELO * QUANTILE * variance.sqrt());
         let (low, high) = (elo - error, elo + error);
         ratings.insert(player, Rating { elo, low, high });
@@ -297,7 +299,14 @@ impl Symmetric {
     /// Solves L Lᵀ x = right for a factor L.
     fn substitute(&self, right: Vec<f64>) -> Vec<f64> {
         let mut solution = right;
-        self.forward(&mut solution, 0);
+        for (i, row) in self.rows.iter().enumerate() {
+            let Some((diagonal, values)) = row.values.split_last() else {
+                continue;
+            };
+            let known = solution[row.first..i].iter().zip(values);
+            let products: f64 = known.map(|(a, b)| a * b).sum();
+            solution[i] = (solution[i] - products) / diagonal;
+        }
         for (i, row) in self.rows.iter().enumerate().rev() {
             let Some((diagonal, values)) = row.values.split_last() else {
                 continue;
@@ -309,32 +318,6 @@ impl Symmetric {
             }
         }
         solution
-    }
-
-    /// Solves L y = right in place for a factor L, where everything before `from` is zero.
-    fn forward(&self, right: &mut [f64], from: usize) {
-        for (i, row) in self.rows.iter().enumerate().skip(from) {
-            let Some((diagonal, values)) = row.values.split_last() else {
-                continue;
-            };
-            let first = row.first.max(from).min(i);
-            let known = right[first..i].iter().zip(&values[first - row.first..]);
-            let products: f64 = known.map(|(a, b)| a * b).sum();
-            right[i] = (right[i] - products) / diagonal;
-        }
-    }
-
-    /// The diagonal of the inverse.
-    fn inverse_diagonal(self) -> Vec<f64> {
-        let factor = self.factor();
-        let size = factor.rows.len();
-        let of = |place: usize| {
-            let mut column = vec![0.0; size];
-            column[place] = 1.0;
-            factor.forward(&mut column, place);
-            column[place..].iter().map(|value| value * value).sum()
-        };
-        (0..size).map(of).collect()
     }
 }
 

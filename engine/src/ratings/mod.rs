@@ -2,7 +2,7 @@
 //!
 //! [`PairCounts`] is what a match of two players came to: its score, the Elo difference with its error, and the likelihood that
 //! the one is the stronger. [`Sprt`] decides between two hypotheses about such a match while it is played. [`fit_pairs`] rates any
-//! number of players by all their pairs, [`fit`](fn@fit) by games alone, and [`PairTable`] keeps the results of a round robin.
+//! number of players by all their pairs, [`fit`](fn@fit) by games alone.
 //!
 //! Elo differences are the logistic ones: a player that is D stronger has 1 / (1 + 10^(-D/400)) points a game on average; a truncated
 //! game is half a point for each. Games come in pairs, from one opening with colours swapped: the two games of a pair
@@ -14,7 +14,6 @@ mod fit;
 mod multinomial;
 mod pairs;
 mod sprt;
-mod table;
 
 #[cfg(test)]
 mod simulation;
@@ -23,4 +22,3 @@ pub use dispersion::{Pairs, fit_pairs};
 pub use fit::{Games, Rating, fit};
 pub use pairs::{EloInterval, GameResult, PairCounts};
 pub use sprt::{Hypothesis, Sprt, SprtError};
-pub use table::PairTable;

@@ -2,7 +2,6 @@
 
 use super::multinomial::Multinomial;
 use serde::{Deserialize, Serialize};
-use std::ops::AddAssign;
 
 /// The result of a game for player a.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -17,21 +16,7 @@ pub enum GameResult {
 }
 
 impl GameResult {
-    /// a's points; the opponent has the rest of one.
-    pub fn points(self) -> f64 {
-        0.5 * self.half_points() as f64
-    }
-
-    /// As the opponent sees it.
-    #[must_use]
-    pub fn mirrored(self) -> Self {
-        match self {
-            Self::Win => Self::Loss,
-            Self::Loss => Self::Win,
-            Self::Unfinished => Self::Unfinished,
-        }
-    }
-
+    /// a's points, in halves; the opponent has the rest of two.
     fn half_points(self) -> usize {
         match self {
             Self::Win => 2,
@@ -117,14 +102,6 @@ impl PairCounts {
         }
     }
 
-    /// As the opponent sees them.
-    #[must_use]
-    pub fn mirrored(&self) -> Self {
-        let mut counts = self.0;
-        counts.reverse();
-        Self(counts)
-    }
-
     /// The Elo difference that the pairs speak for, with its 95% interval.
     ///
     /// The difference is 400 log10(s / (1 - s)) for the score s (Elo's logistic model). A clean sweep counts as a quarter of a
@@ -208,14 +185,6 @@ impl FromIterator<[GameResult; 2]> for PairCounts {
             counts.add(pair);
         }
         counts
-    }
-}
-
-impl AddAssign for PairCounts {
-    fn add_assign(&mut self, other: Self) {
-        for (count, more) in self.0.iter_mut().zip(other.0) {
-            *count += more;
-        }
     }
 }
 

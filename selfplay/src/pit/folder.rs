@@ -39,14 +39,6 @@ const MAX_PLAN_BYTES: u64 = 1 << 20;
 /// The time between two flushes to the disk.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The matches of a folder with a plan.
-pub(super) struct Found {
-    /// With the number of games, in the order in which they were begun.
-    pub(super) same: Vec<(PathBuf, u64)>,
-    /// If there is none: how the nearest match differs.
-    pub(super) others: String,
-}
-
 /// A match that is resumed, and its games that are over by number.
 pub(super) type Resumed = (MatchFolder, BTreeMap<u64, GameSummary>);
 
@@ -71,12 +63,17 @@ impl MatchFolder {
         Self::open(path, lock)
     }
 
-    /// The matches in `out` with the same plan, or fewer games: those with fewer first, and the last one written to last.
+    /// The matches in `out` with the same plan, or fewer games, each with its number of games: those with fewer first, and the last one
+    /// written to last. The text says how the nearest other match differs.
     ///
     /// # Errors
     ///
     /// No match has the plan, and the plan of a folder with the match's name, `name` or `name.N`, is damaged: that may be the match.
-    pub(super) fn find(out: &Path, name: &str, plan: &MatchPlan) -> Result<Found> {
+    pub(super) fn find(
+        out: &Path,
+        name: &str,
+        plan: &MatchPlan,
+    ) -> Result<(Vec<(PathBuf, u64)>, String)> {
         let mut damaged = None;
         let wanted = |_: &MatchPlan| Some(plan.clone());
         let Compared { mut same, nearest } = Compared::of(out, wanted, |path, message, error| {
@@ -101,13 +98,11 @@ impl MatchFolder {
             let has_all = *games == wanted_games;
             (has_all, begun, path.as_os_str().len(), path.clone())
         });
-        Ok(Found {
-            same,
-            others: match nearest {
-                None => format!("there is no match in {}", out.display()),
-                Some(nearest) => another(&nearest),
-            },
-        })
+        let others = match nearest {
+            None => format!("there is no match in {}", out.display()),
+            Some(nearest) => another(&nearest),
+        };
+        Ok((same, others))
     }
 
     /// The games of a match that are over and have their record.
@@ -368,8 +363,8 @@ mod tests {
     use super::*;
 
     fn found(out: &Path, plan: &MatchPlan) -> Result<PathBuf, String> {
-        let mut found = MatchFolder::find(out, "m", plan).unwrap();
-        found.same.pop().map(|(path, _)| path).ok_or(found.others)
+        let (mut same, others) = MatchFolder::find(out, "m", plan).unwrap();
+        same.pop().map(|(path, _)| path).ok_or(others)
     }
 
     fn resumed(path: &Path, plan: &MatchPlan) -> Resumed {
@@ -477,8 +472,8 @@ mod tests {
             );
         }
         // Another match's damage hides nothing.
-        let absent = MatchFolder::find(out.path(), "n", &plan()).unwrap();
-        assert!(absent.same.is_empty() && absent.others.contains("there is no match"));
+        let (same, others) = MatchFolder::find(out.path(), "n", &plan()).unwrap();
+        assert!(same.is_empty() && others.contains("there is no match"));
         fs::remove_file(&file).unwrap();
         assert!(message("m").contains("No such file"));
         let again = played(out.path(), 1);

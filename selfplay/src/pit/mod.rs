@@ -38,7 +38,7 @@ use arguments::Resume;
 use engine::config::Config;
 use engine::progress::{Progress, say};
 use engine::stop::{Exit, Stop};
-use folder::{Found, MatchFolder, Resumed, read_plan, read_results};
+use folder::{MatchFolder, Resumed, read_plan, read_results};
 use opening::OpeningSource;
 use part::Part;
 use plan::{MATCH_FORMAT, MatchPlan, PlanError};
@@ -328,7 +328,7 @@ fn open_folder(
     resume: Option<Resume>,
     stop: &Stop,
 ) -> Result<Option<Resumed>> {
-    let Found { mut same, others } = MatchFolder::find(out, name, plan)?;
+    let (mut same, others) = MatchFolder::find(out, name, plan)?;
     let found = match resume {
         Some(_) => same.pop().map(|(path, _)| path),
         None => last_unfinished(same, plan)?,

@@ -10,7 +10,7 @@ use crate::openings::{MAX_BYTES, read_openings};
 use crate::worker::player::{Player, PlayerName};
 use anyhow::{Context, Result, bail, ensure};
 use arimaa::notation::format_record;
-use arimaa::rules::{Game, Position, Turn};
+use arimaa::rules::Game;
 use engine::files::read_whole;
 use engine::progress::say;
 use engine::run::write_file;
@@ -41,11 +41,10 @@ pub(super) enum Openings {
     },
 }
 
-/// An opening: a start and the turns after it.
+/// A given opening.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Opening {
-    start: Position,
-    turns: Vec<Turn>,
+    game: Game,
     /// Its line in the file of openings, if it is from one.
     line: Option<usize>,
 }
@@ -69,7 +68,10 @@ impl Openings {
                 turns < max_turns,
                 "{place}: the opening has {turns} turns, and games end after {max_turns}"
             );
-            openings.push(Opening::new(&written.game, Some(written.line)));
+            openings.push(Opening {
+                game: written.game,
+                line: Some(written.line),
+            });
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         Ok(Self::Listed {
@@ -83,7 +85,7 @@ impl Openings {
         match self {
             Self::Own => Ok(Game::new()),
             Self::Random { seed, turns } => random_opening(*seed, pair, *turns),
-            Self::Listed { openings, .. } => Ok(listed(openings, pair).game()),
+            Self::Listed { openings, .. } => Ok(listed(openings, pair).game.clone()),
         }
     }
 
@@ -106,20 +108,8 @@ fn listed(openings: &[Opening], pair: u64) -> &Opening {
 }
 
 impl Opening {
-    fn new(game: &Game, line: Option<usize>) -> Self {
-        Self {
-            start: *game.start(),
-            turns: game.turns().to_vec(),
-            line,
-        }
-    }
-
-    fn game(&self) -> Game {
-        let mut game = Game::from_position(self.start);
-        for turn in &self.turns {
-            game.play_unchecked(turn.clone());
-        }
-        game
+    fn drawn(game: Game) -> Self {
+        Self { game, line: None }
     }
 }
 
@@ -192,11 +182,8 @@ impl OpeningSource {
             }
             Some(Err(never)) => match never {},
             Some(Ok(name)) => {
-                let key = origin.key("opening_player");
-                let by = Player::open(&name, defaults.devices).with_context(|| key.clone())?;
-                if by.channel().with_context(|| key.clone())?.is_none() {
-                    bail!("{key} {name}: this player has no policy to sample from");
-                }
+                let by = Player::open(&name, defaults.devices);
+                let by = by.with_context(|| origin.key("opening_player"))?;
                 let plan = OpeningsPlan {
                     sampled_by: Some(by.identity().to_owned()),
                     ..plan
@@ -241,7 +228,7 @@ impl OpeningSource {
             ));
             let drawn = draw_openings(&by, seed, turns, known..pairs, threads, stop)?;
             let Some(drawn) = drawn else { return Ok(None) };
-            openings.extend(drawn.iter().map(|game| Opening::new(game, None)));
+            openings.extend(drawn.into_iter().map(Opening::drawn));
             write_file(&path, format_drawn(&openings).as_bytes())?;
         }
         let name = format!("random setups and {turns} turns by {}", by.short_name());
@@ -253,10 +240,8 @@ impl OpeningSource {
 fn format_drawn(openings: &[Opening]) -> String {
     let mut text = String::new();
     for (pair, opening) in openings.iter().enumerate() {
-        text.push_str(&format!(
-            "# opening {pair}\n{}\n",
-            format_record(&opening.game())
-        ));
+        let record = format_record(&opening.game);
+        text.push_str(&format!("# opening {pair}\n{record}\n"));
     }
     text
 }
@@ -264,10 +249,8 @@ fn format_drawn(openings: &[Opening]) -> String {
 /// Reads drawn openings.
 fn read_drawn(path: &Path) -> Result<Vec<Opening>> {
     let written = read_openings(path, &path.display().to_string())?;
-    Ok(written
-        .iter()
-        .map(|written| Opening::new(&written.game, None))
-        .collect())
+    let games = written.into_iter().map(|written| written.game);
+    Ok(games.map(Opening::drawn).collect())
 }
 
 #[cfg(test)]
@@ -297,14 +280,13 @@ mod tests {
         let player = Player::open(&PlayerName::Material, &place).unwrap();
         let draw = |pairs, threads| {
             let drawn = draw_openings(&player, 5, 3, pairs, threads, &Stop::default());
-            let drawn = drawn.unwrap().unwrap();
-            let openings = drawn.iter().map(|game| Opening::new(game, None));
-            openings.collect::<Vec<_>>()
+            let drawn = drawn.unwrap().unwrap().into_iter();
+            drawn.map(Opening::drawn).collect::<Vec<_>>()
         };
         let one = draw(0..7, 1);
         assert_eq!(one, draw(0..7, 2));
         assert_eq!(one[4..], draw(4..7, 1));
-        assert!(one.iter().all(|opening| opening.game().turns().len() == 5));
+        assert!(one.iter().all(|opening| opening.game.turns().len() == 5));
         assert_ne!(one[0], one[1]);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("openings.txt");

@@ -59,8 +59,6 @@ pub(super) struct SequentialTest {
     order: SprtOrder,
     test: Sprt,
     counts: PairCounts,
-    /// Counted pairs.
-    pairs: usize,
     verdict: Option<Hypothesis>,
 }
 
@@ -70,7 +68,7 @@ pub(super) struct SprtReport {
     #[serde(flatten)]
     order: SprtOrder,
     /// The pairs that count, in the order of their numbers.
-    pairs: usize,
+    pairs: u64,
     /// The logarithm of how much likelier they are if the difference is `elo1`.
     llr: f64,
     /// The test accepts `H0` at or below the first, `H1` at or above the second.
@@ -85,19 +83,17 @@ impl SequentialTest {
             test: order.test()?,
             order,
             counts: PairCounts::default(),
-            pairs: 0,
             verdict: None,
         })
     }
 
     /// Counts pairs up to the first that is not over; none once the test is decided. `pair` gives the results of a pair of which both
     /// games are over.
-    pub(super) fn count(&mut self, pair: impl Fn(usize) -> Option<[GameResult; 2]>) {
+    pub(super) fn count(&mut self, pair: impl Fn(u64) -> Option<[GameResult; 2]>) {
         while self.verdict.is_none()
-            && let Some(results) = pair(self.pairs)
+            && let Some(results) = pair(self.pairs())
         {
             self.counts.add(results);
-            self.pairs += 1;
             self.verdict = self.test.verdict(&self.counts);
         }
     }
@@ -108,14 +104,14 @@ impl SequentialTest {
     }
 
     /// The pairs that count.
-    pub(super) fn pairs(&self) -> usize {
-        self.pairs
+    pub(super) fn pairs(&self) -> u64 {
+        self.counts.pairs()
     }
 
     pub(super) fn report(&self) -> SprtReport {
         SprtReport {
             order: self.order,
-            pairs: self.pairs,
+            pairs: self.pairs(),
             llr: self.test.log_likelihood_ratio(&self.counts),
             bounds: self.test.bounds(),
             verdict: self.verdict.map(|verdict| match verdict {
@@ -174,7 +170,7 @@ mod tests {
 
     #[test]
     fn pairs_count_in_order_whenever_they_end() {
-        let played = |pair: usize| [[Win, Win], [Win, Loss], [Win, Win]][pair % 3];
+        let played = |pair: u64| [[Win, Win], [Win, Loss], [Win, Win]][pair as usize % 3];
         let mut at_once = test();
         at_once.count(|pair| Some(played(pair)));
         assert!(at_once.is_decided());

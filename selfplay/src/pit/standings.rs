@@ -5,7 +5,7 @@ use super::game::Usage;
 use super::result::{End, GameSummary};
 use super::schedule::Games;
 use super::sprt::SequentialTest;
-use engine::ratings::{EloInterval, GameResult, PairCounts, PairTable, Rating};
+use engine::ratings::{EloInterval, GameResult, PairCounts, Pairs, Rating, fit_pairs};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -49,7 +49,7 @@ impl Results {
         let Self { games, over, test } = self;
         if let Some(test) = test {
             test.count(|pair| {
-                pair_of(games, over, 0, pair as u64).map(|pair| pair.map(|game| game.result))
+                pair_of(games, over, 0, pair).map(|pair| pair.map(|game| game.result))
             });
         }
     }
@@ -85,7 +85,7 @@ impl Results {
 
     /// The pairs of a pairing that count: both games are over, and the sequential test, if there is one, has counted them.
     fn pairs(&self, pairing: usize) -> impl Iterator<Item = [&GameSummary; 2]> {
-        let counted = self.test.as_ref().map(|test| test.pairs() as u64);
+        let counted = self.test.as_ref().map(SequentialTest::pairs);
         let pairs = counted.unwrap_or(self.games.pairs).min(self.games.pairs);
         (0..pairs).filter_map(move |pair| pair_of(&self.games, &self.over, pairing, pair))
     }
@@ -95,9 +95,15 @@ impl Results {
         (0..self.games.pairings.len()).flat_map(|pairing| self.pairs(pairing).flatten())
     }
 
+    /// The results of the pairs that count.
+    fn results(&self, pairing: usize) -> impl Iterator<Item = [GameResult; 2]> {
+        let pairs = self.pairs(pairing);
+        pairs.map(|pair| pair.map(|game| game.result))
+    }
+
     /// The score of a pairing.
     pub(super) fn score(&self, pairing: usize) -> Score {
-        Score::of_pairs(self.pairs(pairing).map(|pair| pair.map(|game| game.result)))
+        Score::of_pairs(self.results(pairing))
     }
 
     /// The pairings with their scores.
@@ -110,13 +116,13 @@ impl Results {
 
     /// The ratings of all players that have played, fitted over all games; the first player has 0.
     pub(super) fn ratings(&self) -> BTreeMap<usize, Rating> {
-        let mut table = PairTable::default();
-        for (pairing, &[a, b]) in self.games.pairings.iter().enumerate() {
-            for pair in self.pairs(pairing) {
-                table.add(a, b, pair.map(|game| game.result));
-            }
-        }
-        table.ratings(0)
+        let pairings = self.games.pairings.iter().enumerate();
+        let matches = pairings.map(|(pairing, &[a, b])| Pairs {
+            a,
+            b,
+            counts: self.results(pairing).collect(),
+        });
+        fit_pairs(&matches.collect::<Vec<_>>(), 0)
     }
 
     /// By player: the usage in the games that count, and the faults by which it lost some of them. A resignation is no fault.

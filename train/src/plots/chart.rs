@@ -3,6 +3,7 @@
 //! Numbers that can't be drawn (NaN, infinite, or beyond any scale) leave a gap; a chart without numbers reads "no data yet".
 
 use crate::error::TrainError;
+use crate::ratings::RatingMark;
 use engine::run::write_file;
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -167,20 +168,18 @@ impl Chart {
         }
     }
 
-    /// Ratings by position on the horizontal axis, each with the ends of its bar if it has one.
+    /// Ratings by position on the horizontal axis.
     pub(super) fn of_ratings(
         title: &'static str,
         horizontal: Axis,
         name: &str,
-        ratings: impl Iterator<Item = (f64, f64, Option<(f64, f64)>)> + Clone,
+        ratings: &[RatingMark],
     ) -> Self {
-        let bar = |(at, _, bar): (f64, f64, Option<_>)| bar.map(|(low, high)| (at, low, high));
-        let points: Vec<_> = ratings
-            .clone()
-            .map(|(at, rating, _)| (at, rating))
-            .collect();
+        let bar = |&(at, _, bar): &RatingMark| bar.map(|(low, high)| (at, low, high));
+        let points = ratings.iter().map(|&(at, rating, _)| (at, rating));
+        let points: Vec<_> = points.collect();
         Self {
-            bars: ratings.filter_map(bar).collect(),
+            bars: ratings.iter().filter_map(bar).collect(),
             dots: points.iter().map(|&at| Dot { at, radius: 3 }).collect(),
             lines: vec![Line {
                 name: name.to_owned(),

@@ -12,8 +12,8 @@
 //! A kill may leave half a line: unreadable lines are counted, and the page shows their number.
 
 use super::chart::{Axis, BLUE, Chart, Dot, Line, Page, VERMILION, count, number, percent, whole};
-use super::ratings::RatedNetwork;
 use crate::error::TrainError;
+use crate::ratings::RatingMark;
 use engine::run::{LineKind, LogLine, LogPart, LogReader, StepSeries};
 use plotters::chart::SeriesLabelPosition;
 use serde::{Deserialize, Serialize};
@@ -37,8 +37,8 @@ pub(crate) struct Curves {
     pub(crate) policy_accuracy: ByRows,
     /// The newest calibration of the value.
     pub(crate) calibration: Vec<CalibrationBin>,
-    /// The networks' ratings, from the caller.
-    pub(crate) ratings: Vec<RatedNetwork>,
+    /// The networks' ratings by generation, from the caller.
+    pub(crate) ratings: Vec<RatingMark>,
     /// The number of lines that can't be read.
     pub(crate) unreadable: u64,
 }
@@ -183,9 +183,8 @@ impl Curves {
     }
 
     fn rating(&self) -> Chart {
-        let ratings = self.ratings.iter();
-        let ratings = ratings.map(|it| (f64::from(it.generation), it.rating, it.bar));
-        Chart::of_ratings(RATING, Axis::new("generation", whole), "", ratings)
+        let generation = Axis::new("generation", whole);
+        Chart::of_ratings(RATING, generation, "", &self.ratings)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::chart::{Axis, Chart, Line, Page, VERMILION, count, number};
 use crate::error::TrainError;
+use crate::ratings::{Player, RatingMark, RatingsFile};
 use engine::run::make_folder;
 use plotters::chart::SeriesLabelPosition;
 use plotters::style::RGBColor;
@@ -15,123 +16,106 @@ const ANCHORS: [RGBColor; 4] = [
     RGBColor(130, 130, 130),
 ];
 
-/// The ratings on the plot.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct RatingPlot {
-    /// The player with rating 0, in words.
-    pub(crate) reference: String,
-    /// By generation.
-    pub(crate) networks: Vec<RatedNetwork>,
-    /// Name and rating.
-    pub(crate) anchors: Vec<(String, f64)>,
-}
-
-/// A network's rating, and the games and hours spent on it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct RatedNetwork {
-    pub(crate) generation: u32,
-    /// Games generated for it and for its predecessors, if known.
-    pub(crate) games: Option<u64>,
-    /// Hours of generating and training, if known.
-    pub(crate) hours: Option<f64>,
-    /// In Elo points above the reference.
-    pub(crate) rating: f64,
-    /// The 95% interval of its distance to the newest network, subtracted from the newest one's rating. The distance to the first
-    /// network, which loses every game against later ones, is uncertain by hundreds of points and doesn't show recent progress.
-    pub(crate) bar: Option<(f64, f64)>,
-}
-
 /// The plot's file in the folder of the logs.
 pub(crate) fn file(logs: &Path) -> PathBuf {
     logs.join("ratings.svg")
 }
 
-impl RatingPlot {
-    /// Draws the plot in the place of the previous one.
-    ///
-    /// # Errors
-    ///
-    /// Fails where the folder or the file can't be written.
-    pub(crate) fn write(&self, logs: &Path) -> Result<(), TrainError> {
-        make_folder(logs)?;
-        self.page().write(&file(logs))
-    }
+/// Draws the plot in the place of the previous one.
+///
+/// # Errors
+///
+/// Fails where the folder or the file can't be written.
+pub(crate) fn write(ratings: &RatingsFile, logs: &Path) -> Result<(), TrainError> {
+    make_folder(logs)?;
+    page(ratings).write(&file(logs))
+}
 
-    fn page(&self) -> Page {
-        let title = format!(
-            "Ratings in Elo points; {} has 0. Bars: 95% intervals of the distance to the newest network",
-            self.reference
-        );
-        let games = |network: &RatedNetwork| network.games.map(|games| games as f64);
-        let games = self.chart("By games", Axis::new("games generated", count), games);
-        let hours = Axis::new("hours of generating and training", number);
-        let hours = self.chart("By time", hours, |network| network.hours);
-        Page {
-            size: (1_000, 440),
-            title,
-            note: None,
-            rows: vec![vec![games, hours]],
-        }
+fn page(ratings: &RatingsFile) -> Page {
+    let reference = match ratings.reference.parse::<Player>() {
+        Ok(player) => player.in_words(),
+        Err(()) => ratings.reference.clone(),
+    };
+    let title = format!(
+        "Ratings in Elo points; {reference} has 0. Bars: 95% intervals of the distance to the newest network"
+    );
+    let games = ratings.marks(|network| network.generated_games.map(|games| games as f64));
+    let hours = ratings.marks(|network| network.hours);
+    let by_games = Axis::new("games generated", count);
+    let by_time = Axis::new("hours of generating and training", number);
+    Page {
+        size: (1_000, 440),
+        title,
+        note: None,
+        rows: vec![vec![
+            chart("By games", by_games, &games, ratings),
+            chart("By time", by_time, &hours, ratings),
+        ]],
     }
+}
 
-    fn chart(
-        &self,
-        title: &'static str,
-        horizontal: Axis,
-        effort: impl Fn(&RatedNetwork) -> Option<f64> + Clone,
-    ) -> Chart {
-        let networks = self.networks.iter();
-        let ratings = networks.filter_map(|it| Some((effort(it)?, it.rating, it.bar)));
-        let mut chart = Chart::of_ratings(title, horizontal, "networks", ratings);
-        let levels = self.levels(&chart.lines[0].points);
-        chart.lines.extend(levels);
-        chart.legend = SeriesLabelPosition::LowerRight;
-        chart
-    }
+fn chart(
+    title: &'static str,
+    horizontal: Axis,
+    marks: &[RatingMark],
+    ratings: &RatingsFile,
+) -> Chart {
+    let mut chart = Chart::of_ratings(title, horizontal, "networks", marks);
+    let levels = levels(ratings, &chart.lines[0].points);
+    chart.lines.extend(levels);
+    chart.legend = SeriesLabelPosition::LowerRight;
+    chart
+}
 
-    /// The anchors within the networks' ratings: others would leave the networks a small part of the chart.
-    fn levels(&self, points: &[(f64, f64)]) -> Vec<Line> {
-        let least = |numbers: &mut dyn Iterator<Item = f64>| numbers.fold(f64::INFINITY, f64::min);
-        let first = least(&mut points.iter().map(|point| point.0));
-        let last = -least(&mut points.iter().map(|point| -point.0));
-        let lowest = least(&mut points.iter().map(|point| point.1));
-        let highest = -least(&mut points.iter().map(|point| -point.1));
-        let anchors = self.anchors.iter().zip(ANCHORS.into_iter().cycle());
-        anchors
-            .filter(|((_, rating), _)| (lowest..=highest).contains(rating))
-            .map(|((name, rating), color)| Line {
-                name: name.clone(),
-                color,
-                points: vec![(first, *rating), (last, *rating)],
-            })
-            .collect()
-    }
+/// The anchors within the networks' ratings: others would leave the networks a small part of the chart.
+fn levels(ratings: &RatingsFile, points: &[(f64, f64)]) -> Vec<Line> {
+    let least = |numbers: &mut dyn Iterator<Item = f64>| numbers.fold(f64::INFINITY, f64::min);
+    let first = least(&mut points.iter().map(|point| point.0));
+    let last = -least(&mut points.iter().map(|point| -point.0));
+    let lowest = least(&mut points.iter().map(|point| point.1));
+    let highest = -least(&mut points.iter().map(|point| -point.1));
+    let anchors = ratings.ratings.iter().filter(|it| it.generation.is_none());
+    anchors
+        .zip(ANCHORS.into_iter().cycle())
+        .filter(|(anchor, _)| (lowest..=highest).contains(&anchor.rating))
+        .map(|(anchor, color)| Line {
+            name: anchor.player.clone(),
+            color,
+            points: vec![(first, anchor.rating), (last, anchor.rating)],
+        })
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ratings::RatedPlayer;
     use roxmltree::Document;
 
-    fn sample(known: bool) -> RatingPlot {
+    fn sample(known: bool) -> RatingsFile {
+        let rating = |generation: u32| 180.0 * f64::from(generation).sqrt();
         let network = |generation: u32| {
-            let rating = 180.0 * f64::from(generation).sqrt();
+            let behind = rating(11) - rating(generation);
             let error = 8.0 * f64::from(generation);
-            RatedNetwork {
-                generation,
-                games: known.then_some(u64::from(generation) * 2_500),
+            RatedPlayer {
+                generation: Some(generation),
+                rating: rating(generation),
+                behind_newest: (generation > 0).then_some([behind - error, behind + error]),
+                generated_games: known.then_some(u64::from(generation) * 2_500),
                 hours: known.then_some(f64::from(generation) * 1.75),
-                rating,
-                bar: (generation > 0).then_some((rating - error, rating + error)),
+                ..RatedPlayer::default()
             }
         };
-        RatingPlot {
-            reference: "the first network".to_owned(),
-            networks: (0..12).map(network).collect(),
-            anchors: vec![
-                ("random".to_owned(), -600.0),
-                ("material:32".to_owned(), 250.0),
-            ],
+        let anchors = [("random", -600.0), ("material:32", 250.0)];
+        let anchors = anchors.map(|(player, rating)| RatedPlayer {
+            player: player.to_owned(),
+            rating,
+            ..RatedPlayer::default()
+        });
+        RatingsFile {
+            reference: "00000".to_owned(),
+            ratings: (0..12).map(network).chain(anchors).collect(),
+            results: Vec::new(),
         }
     }
 
@@ -149,8 +133,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let logs = folder.path().join("logs");
         let shown = sample(true);
-        shown.write(&logs).unwrap();
-        shown.write(&logs).unwrap();
+        write(&shown, &logs).unwrap();
+        write(&shown, &logs).unwrap();
         let plot = std::fs::read_to_string(file(&logs)).unwrap();
         let texts = texts(&plot);
         let how_many = |text: &str| texts.iter().filter(|other| *other == text).count();
@@ -170,20 +154,20 @@ mod tests {
         let document = Document::parse(&plot).unwrap();
         let dots = document.descendants();
         let dots = dots.filter(|node| node.has_tag_name("circle")).count();
-        assert_eq!(dots, 2 * shown.networks.len());
+        assert_eq!(dots, 2 * 12);
     }
 
     #[test]
     fn what_is_not_known_is_not_drawn() {
-        let plot = sample(false).page().svg().unwrap();
+        let plot = page(&sample(false)).svg().unwrap();
         let empty = texts(&plot);
         assert_eq!(empty.iter().filter(|it| *it == "no data yet").count(), 2);
-        let nothing = RatingPlot::default().page().svg().unwrap();
+        let nothing = page(&RatingsFile::default()).svg().unwrap();
         assert!(texts(&nothing).contains(&"no data yet".to_owned()));
         let mut some = sample(true);
-        some.networks[11].hours = None;
-        some.networks[3].rating = f64::NAN;
-        let plot = some.page().svg().unwrap();
+        some.ratings[11].hours = None;
+        some.ratings[3].rating = f64::NAN;
+        let plot = page(&some).svg().unwrap();
         assert!(!plot.to_lowercase().contains("nan"));
         let document = Document::parse(&plot).unwrap();
         let dots = document.descendants();

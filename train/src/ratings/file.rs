@@ -1,26 +1,24 @@
 //! `ratings.json`: the ratings of a run's players, and the results that they come from.
 
 use super::json;
-use super::player::Player;
+use super::results::MatchResult;
 use crate::error::TrainError;
-use crate::plots::ratings::{RatedNetwork, RatingPlot};
-use engine::ratings::PairCounts;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// `ratings.json`.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RatingsFile {
     /// The player with rating 0.
-    pub(super) reference: String,
+    pub(crate) reference: String,
     /// The players whose games link them with the reference: `random`, `material` and `uniform` (with their evaluations a turn, where
     /// these are their own), networks by generation.
     pub(crate) ratings: Vec<RatedPlayer>,
-    pub(super) results: Vec<WrittenResult>,
+    pub(crate) results: Vec<WrittenResult>,
 }
 
 /// A player's rating in `ratings.json`, in Elo points above the reference.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RatedPlayer {
     /// Its name.
     pub(crate) player: String,
@@ -47,21 +45,19 @@ pub(crate) struct RatedPlayer {
 
 /// A match's result in `ratings.json`.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct WrittenResult {
+pub(crate) struct WrittenResult {
+    /// The network whose match it is.
     pub(super) a: String,
     pub(super) b: String,
-    pub(super) games: u64,
-    /// Truncated games, half a point each.
-    pub(super) unfinished: u64,
-    /// a's points a game.
-    pub(super) score: f64,
-    /// How many pairs of games gave a 0, ½, 1, 1½ and 2 points, if recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) pairs: Option<PairCounts>,
+    #[serde(flatten)]
+    pub(super) result: MatchResult,
     /// Whether ratings come from it. Files of older versions lack it.
     #[serde(default)]
     pub(super) counted: bool,
 }
+
+/// A network on a plot: its position, its rating, and both ends of its bar if it has one.
+pub(crate) type RatingMark = (f64, f64, Option<(f64, f64)>);
 
 impl RatingsFile {
     /// Reads the file; none if there is none.
@@ -77,33 +73,21 @@ impl RatingsFile {
         json::text(self)
     }
 
-    /// The plot of it.
-    pub(crate) fn plot(&self) -> RatingPlot {
-        let networks = self
-            .ratings
-            .iter()
-            .filter_map(|it| Some((it.generation?, it)));
-        let newest = networks.clone().max_by_key(|(generation, _)| *generation);
+    /// The networks by their `position` on a plot, if that is known. A bar is the 95% interval of the distance to the newest network,
+    /// subtracted from the newest one's rating. The distance to the first network, which loses every game against later ones, is
+    /// uncertain by hundreds of points and doesn't show recent progress.
+    pub(crate) fn marks(&self, position: impl Fn(&RatedPlayer) -> Option<f64>) -> Vec<RatingMark> {
+        let networks = self.ratings.iter().filter(|it| it.generation.is_some());
+        let newest = networks.clone().max_by_key(|it| it.generation);
         let bar = |[low, high]: [f64; 2]| {
-            let (_, newest) = newest?;
-            Some((newest.rating - high, newest.rating - low))
+            let newest = newest?.rating;
+            Some((newest - high, newest - low))
         };
-        let network = |(generation, it): (u32, &RatedPlayer)| RatedNetwork {
-            generation,
-            games: it.generated_games,
-            hours: it.hours,
-            rating: it.rating,
-            bar: it.behind_newest.and_then(bar),
+        let mark = |it: &RatedPlayer| {
+            let bar = it.behind_newest.and_then(bar);
+            Some((position(it)?, it.rating, bar))
         };
-        let anchors = self.ratings.iter().filter(|it| it.generation.is_none());
-        RatingPlot {
-            reference: match self.reference.parse() {
-                Ok(player) => Player::in_words(player),
-                Err(_) => self.reference.clone(),
-            },
-            networks: networks.map(network).collect(),
-            anchors: anchors.map(|it| (it.player.clone(), it.rating)).collect(),
-        }
+        networks.filter_map(mark).collect()
     }
 }
 
@@ -128,9 +112,7 @@ mod tests {
             "ratings": [{"player": "00001", "generation": 1, "rating": 5.0, "low": 2.0, "high": 9.0, "games": 20}],
             "results": [{"a": "00001", "b": "00000", "games": 20, "unfinished": 0, "score": 0.6}]}"#;
         let file: RatingsFile = serde_json::from_str(text).unwrap();
-        let shown = file.plot();
-        assert_eq!(shown.reference, "the first network");
-        assert_eq!(shown.networks[0].rating, 5.0);
-        assert_eq!(shown.networks[0].bar, None);
+        let marks = file.marks(|it| it.generation.map(f64::from));
+        assert_eq!(marks, [(1.0, 5.0, None)]);
     }
 }

@@ -10,7 +10,7 @@ mod player;
 mod results;
 mod table;
 
-pub(crate) use file::{RatedPlayer, RatingsFile};
+pub(crate) use file::{RatedPlayer, RatingMark, RatingsFile};
 pub(crate) use player::Player;
 pub(crate) use results::{MatchResult, result_file, result_files};
 pub(crate) use table::{RatingMeasurements, RatingTable};

@@ -6,7 +6,7 @@ use crate::error::TrainError;
 use engine::files::ChecksumForm;
 use engine::ratings::PairCounts;
 use engine::run::{RunDirectory, network_name, write_file};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::ErrorKind;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 const FIRST: &str = "first";
 
 /// A match's result. The file holds more: what `selfplay pit --json` prints, and a checksum.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct MatchResult {
     /// Games played.
     pub(crate) games: u64,
@@ -25,7 +25,7 @@ pub(crate) struct MatchResult {
     /// The new network's points a game, 0 to 1.
     pub(crate) score: f64,
     /// How many pairs of games gave it 0, ½, 1, 1½ and 2 points, if the file states it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pairs: Option<PairCounts>,
 }
 

@@ -140,13 +140,10 @@ impl RatingTable {
             }
         };
         let result =
-            |(&(generation, opponent), result): (&(u32, Player), &MatchResult)| WrittenResult {
+            |(&(generation, opponent), &result): (&(u32, Player), &MatchResult)| WrittenResult {
                 a: Player::Network(generation).to_string(),
                 b: opponent.to_string(),
-                games: result.games,
-                unfinished: result.unfinished,
-                score: result.score,
-                pairs: result.pairs,
+                result,
                 counted: self.counted.contains(&(generation, opponent)),
             };
         RatingsFile {
@@ -247,7 +244,7 @@ impl From<Rating> for RatingMeasurements {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plots::ratings::RatedNetwork;
+    use crate::ratings::RatingMark;
     use engine::ratings::PairCounts;
 
     fn results(all: &[(u32, Player, f64)]) -> RatingTable {
@@ -392,21 +389,23 @@ mod tests {
             (1, Player::FIRST, 0.75),
             (3, Player::Network(1), 0.5),
         ]);
-        let shown = ratings.file().plot();
-        assert_eq!(shown.reference, "the first network");
-        let games: Vec<_> = shown.networks.iter().map(|it| it.games).collect();
-        assert_eq!(games, [Some(0), Some(100), None]);
-        assert_eq!(shown.networks[1].hours, Some(0.5));
+        let file = ratings.file();
+        let positions = |marks: Vec<RatingMark>| marks.into_iter().map(|mark| mark.0);
+        let games = file.marks(|it| it.generated_games.map(|games| games as f64));
+        assert!(positions(games).eq([0.0, 100.0]), "of the third not known");
+        assert!(positions(file.marks(|it| it.hours)).any(|hours| hours == 0.5));
         // The bars say how well the distance to the newest is known: its own has no length.
-        let [first, second, newest] = &shown.networks[..] else {
-            panic!("{shown:?}");
+        let marks = file.marks(|it| it.generation.map(f64::from));
+        let [first, second, (_, newest, bar)] = marks[..] else {
+            panic!("{marks:?}");
         };
-        assert_eq!(newest.bar, Some((newest.rating, newest.rating)));
-        let length = |network: &RatedNetwork| network.bar.map(|(low, high)| high - low).unwrap();
+        assert_eq!(bar, Some((newest, newest)));
+        let length = |(_, _, bar): RatingMark| bar.map(|(low, high)| high - low).unwrap();
         assert!(100.0 < length(second) && length(second) < length(first));
-        let (low, high) = second.bar.unwrap();
-        assert!(low < second.rating && second.rating < high);
-        assert_eq!(shown.anchors.len(), 1);
-        assert!(shown.anchors[0].1 < -50.0);
+        let (_, rating, bar) = second;
+        let (low, high) = bar.unwrap();
+        assert!(low < rating && rating < high);
+        let mut anchors = file.ratings.iter().filter(|it| it.generation.is_none());
+        assert!(anchors.next().unwrap().rating < -50.0 && anchors.next().is_none());
     }
 }

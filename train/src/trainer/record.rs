@@ -14,7 +14,6 @@
 use crate::error::TrainError;
 use crate::plots::curves::Curves;
 use crate::plots::events::EventFile;
-use crate::plots::ratings::RatingPlot;
 use crate::ratings::{RatingMeasurements, RatingsFile};
 use crate::trainer::metrics::{
     EndedPhase, LoopPhase, MeanLosses, Metrics, SelfPlayMeasurements, StepMeasurements,
@@ -205,7 +204,7 @@ impl Recorder {
             say(&format!("{error}; the curves are drawn without ratings"));
             None
         });
-        self.draw(&file.map_or_else(RatingPlot::default, |file| file.plot()));
+        self.draw(&file.unwrap_or_default());
     }
 
     /// Records the rating of the generation's network, and redraws the curves.
@@ -214,17 +213,17 @@ impl Recorder {
         generation: u32,
         step: u64,
         measured: &RatingMeasurements,
-        plot: &RatingPlot,
+        ratings: &RatingsFile,
     ) {
         self.log(LineKind::Rating, generation, step, measured);
         self.validation
             .add(step, &[("rating".into(), measured.rating)]);
-        self.draw(plot);
+        self.draw(ratings);
     }
 
-    fn draw(&mut self, plot: &RatingPlot) {
+    fn draw(&mut self, ratings: &RatingsFile) {
         let drawn = Curves::read(self.metrics.path()).and_then(|mut curves| {
-            curves.ratings.clone_from(&plot.networks);
+            curves.ratings = ratings.marks(|network| network.generation.map(f64::from));
             curves.write(&self.logs)
         });
         self.curve_complaints.hear(drawn.map(|_| ()));

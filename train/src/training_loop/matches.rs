@@ -3,6 +3,7 @@
 use super::selfplay::Match;
 use super::state::{LoopFlow, TrainingLoop};
 use crate::error::TrainError;
+use crate::plots::ratings as rating_plot;
 use crate::ratings::{MatchResult, Player, RatingMeasurements, RatingTable, result_file, signed};
 use crate::trainer::record::Recorder;
 use engine::progress::say;
@@ -114,7 +115,7 @@ impl TrainingLoop {
         if ratings.is_written(&self.run)? {
             return Ok(());
         }
-        let plot = ratings.file().plot();
+        let file = ratings.file();
         let trained = self.run.newest_trained()?;
         let rated = trained.and_then(|(generation, path)| {
             let rating = ratings.rating(Player::Network(generation))?;
@@ -130,9 +131,9 @@ impl TrainingLoop {
             ));
             let step = step_of(&path)?;
             let mut recorder = Recorder::new(&self.run, step);
-            recorder.rated(generation, step, &measurements, &plot);
+            recorder.rated(generation, step, &measurements, &file);
         }
-        if let Err(error) = plot.write(&self.run.logs()) {
+        if let Err(error) = rating_plot::write(&file, &self.run.logs()) {
             say(&format!(
                 "{error}; the loop continues, and the plot is drawn with the next ratings"
             ));

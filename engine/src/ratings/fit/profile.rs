@@ -69,10 +69,10 @@ pub(in crate::ratings) fn intervals<P: Copy + Ord>(
 }
 
 /// The inverse of the information matrix.
-struct Columns(Vec<Vec<f64>>);
+pub(super) struct Columns(Vec<Vec<f64>>);
 
 impl Columns {
-    fn new(problem: &Problem, strengths: &[f64]) -> Self {
+    pub(super) fn new(problem: &Problem, strengths: &[f64]) -> Self {
         let factor = problem.information(strengths).factor();
         let column = |place: usize| {
             let mut unit = vec![0.0; problem.players];
@@ -83,7 +83,7 @@ impl Columns {
     }
 
     /// The variance of the difference of two players.
-    fn variance(&self, a: Option<usize>, b: Option<usize>) -> f64 {
+    pub(super) fn variance(&self, a: Option<usize>, b: Option<usize>) -> f64 {
         let at = |a: Option<usize>, b: Option<usize>| match (a, b) {
             (Some(a), Some(b)) => self.0[a][b],
             _ => 0.0,

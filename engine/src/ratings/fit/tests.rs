@@ -1,6 +1,6 @@
 use super::*;
 use crate::ratings::simulation::{ALL_CONDITIONS, Conditions, PLAIN, SimulatedMatch};
-use crate::ratings::{PairCounts, PairTable, Pairs, fit_pairs};
+use crate::ratings::{PairCounts, Pairs, fit_pairs};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
@@ -56,18 +56,23 @@ fn the_likelihood_is_flat_at_the_ratings() {
         of(3, 2, 30.0, 8.0),
         of(3, 1, 4.0, 4.0),
     ];
-    let problem = Problem::new(&games, &linked(&games, 0));
+    let (ratings, players) = (fit(&games, 0), linked(&games, 0));
+    let problem = Problem::new(&games, &players);
     let strengths = problem.maximize();
-    for slope in problem.gradient(&strengths) {
-        assert!(slope.abs() < 1e-6, "{slope}");
-    }
-    // The matrix times its inverse's columns gives the unit matrix, of which the diagonal is compared.
-    let variances = problem.information(&strengths).inverse_diagonal();
-    for (place, variance) in variances.into_iter().enumerate() {
-        let mut unit = vec![0.0; 3];
-        unit[place] = 1.0;
-        let column = problem.information(&strengths).solve(unit);
-        assert!((column[place] - variance).abs() < 1e-9);
+    let slopes = problem.gradient(&strengths);
+    assert!(slopes.iter().all(|slope| slope.abs() < 1e-6), "{slopes:?}");
+    // A step along a column of the matrix's inverse changes one slope alone.
+    for (place, player) in players.iter().enumerate() {
+        let mut changes = vec![0.0; 3];
+        changes[place] = 1e-5;
+        let step = problem.information(&strengths).solve(changes.clone());
+        let moved: Vec<f64> = strengths.iter().zip(&step).map(|(a, b)| a + b).collect();
+        let moved = problem.gradient(&moved);
+        for ((before, after), change) in slopes.iter().zip(moved).zip(&changes) {
+            assert!((before - after - change).abs() < 1e-8);
+        }
+        let error = ELO * QUANTILE * (step[place] / 1e-5).sqrt();
+        assert!((ratings[player].high - ratings[player].elo - error).abs() < 1e-6);
     }
 }
 
@@ -120,16 +125,15 @@ fn coverage_of_strengths(
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut covered = 0_u32;
     for _ in 0..rounds {
-        let mut table = PairTable::default();
+        let mut matches = Vec::new();
         for (a, of_a) in strengths.iter().enumerate() {
             for (b, of_b) in strengths.iter().enumerate().skip(a + 1) {
                 let simulated = SimulatedMatch::new(of_a - of_b, conditions);
-                for _ in 0..pairs {
-                    table.add(a, b, simulated.pair(&mut rng));
-                }
+                let counts = simulated.pairs(pairs, &mut rng);
+                matches.push(Pairs { a, b, counts });
             }
         }
-        for (player, rating) in table.ratings(0) {
+        for (player, rating) in fit_pairs(&matches, 0) {
             let holds = (rating.low..=rating.high).contains(&(strengths[player] - strengths[0]));
             covered += u32::from(player != 0 && holds);
         }

@@ -64,13 +64,7 @@ fn pairs_are_counted_by_their_points() {
     let found: PairCounts = pairs.into_iter().collect();
     assert_eq!(<[u64; 5]>::from(found), [1, 2, 3, 1, 1]);
     assert_eq!((found.pairs(), found.games()), (8, 16));
-    let points: f64 = pairs.iter().flatten().map(|result| result.points()).sum();
-    assert_eq!((found.points(), found.score()), (points, points / 16.0));
-    let opponents = pairs.map(|pair| pair.map(GameResult::mirrored));
-    assert_eq!(found.mirrored(), opponents.into_iter().collect());
-    let mut twice = found;
-    twice += found;
-    assert_eq!(twice, counts([2, 4, 6, 2, 2]));
+    assert_eq!((found.points(), found.score()), (7.5, 7.5 / 16.0));
     assert_eq!(serde_json::to_string(&found).unwrap(), "[1,2,3,1,1]");
     assert_eq!(
         serde_json::to_string(&Unfinished).unwrap(),
@@ -132,9 +126,10 @@ fn whatever_was_played_the_interval_is_finite_and_holds_the_difference() {
 fn superiority_and_the_interval_agree() {
     let mut proven = 0;
     for_all_results(9, |result| {
+        let [a, b, c, d, e] = result;
+        let opponents = counts([e, d, c, b, a]).likelihood_of_superiority();
         let counts = counts(result);
         let chance = counts.likelihood_of_superiority();
-        let opponents = counts.mirrored().likelihood_of_superiority();
         assert!((chance + opponents - 1.0).abs() < 1e-9);
         assert_eq!(chance > 0.975, counts.elo().low > 1e-6, "{counts:?}");
         proven += u32::from(chance > 0.975);

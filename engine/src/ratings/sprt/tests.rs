@@ -28,7 +28,8 @@ fn without_truncated_games_and_splits_the_ratio_is_binomial() {
     let coins = 50.0 * (one / zero).ln() + 30.0 * ((1.0 - one) / (1.0 - zero)).ln();
     let ratio = test(0.0, 100.0).log_likelihood_ratio(&pairs);
     assert!((ratio - coins).abs() < 0.01, "{ratio} {coins}");
-    let turned = test(-100.0, 0.0).log_likelihood_ratio(&pairs.mirrored());
+    let opponents = PairCounts::from([50, 0, 0, 0, 30]);
+    let turned = test(-100.0, 0.0).log_likelihood_ratio(&opponents);
     assert!((ratio + turned).abs() < 1e-9);
     assert_eq!(
         test(0.0, 10.0).log_likelihood_ratio(&PairCounts::default()),

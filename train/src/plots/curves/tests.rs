@@ -158,16 +158,6 @@ fn series(points: impl IntoIterator<Item = (u64, f64)>) -> Series {
     series
 }
 
-fn rated(generation: u32, rating: f64, bar: Option<(f64, f64)>) -> RatedNetwork {
-    RatedNetwork {
-        generation,
-        games: None,
-        hours: None,
-        rating,
-        bar,
-    }
-}
-
 fn full() -> Curves {
     let falling = |from: f64| {
         let points = (1..300u64).map(|i| (i * 50, from / (i as f64).sqrt() + 1.5));
@@ -185,7 +175,7 @@ fn full() -> Curves {
     let rating = |generation: u32| {
         let rating = 300.0 * f64::from(generation).sqrt();
         let bar = (generation < 11).then_some((rating - 40.0, rating + 45.0));
-        rated(generation, rating, bar)
+        (f64::from(generation), rating, bar)
     };
     let accuracy = |from| series((1..300u64).map(|i| (i * 50, from + i as f64 / 1e3)));
     Curves {
@@ -277,10 +267,10 @@ fn what_is_no_number_leaves_a_gap() {
             actual: 0.5,
             rows: u64::MAX,
         });
-        let place = place as u32;
+        let place = place as f64;
         curves.ratings.extend([
-            rated(100 + place, 5.0, Some((value, 9.0))),
-            rated(200 + place, value, None),
+            (100.0 + place, 5.0, Some((value, 9.0))),
+            (200.0 + place, value, None),
         ]);
     }
     curves.value_loss = ByRows {
@@ -305,7 +295,7 @@ fn numbers_that_hardly_differ_are_drawn_too() {
             let mut curves = Curves::default();
             curves.policy_loss.training = series([(7, value), (8, second)]);
             curves.value_loss.training = series([(999_999_999_999, value)]);
-            curves.ratings = vec![rated(u32::MAX, value, Some((value, second)))];
+            curves.ratings = vec![(f64::from(u32::MAX), value, Some((value, second)))];
             let texts = texts_of(&curves);
             assert!(how_many(&texts, "no data yet") <= 4, "{value}");
         }
