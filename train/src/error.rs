@@ -360,14 +360,6 @@ impl TrainError {
         }
     }
 
-    /// The error of a run that never had more rows, for `map_err`.
-    pub(crate) fn of_first(mut self) -> Self {
-        if let Self::TooFewRows { is_first, .. } = &mut self {
-            *is_first = true;
-        }
-        self
-    }
-
     /// What is missing, in words, if more games would resolve the error.
     pub(crate) fn missing_games(&self) -> Option<String> {
         match self {

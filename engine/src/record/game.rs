@@ -82,6 +82,13 @@ pub struct GameRecord {
     pub resignation_waived: Option<WaivedResignation>,
 }
 
+impl GameRecord {
+    /// The rows of all its turns.
+    pub fn row_count(&self) -> u64 {
+        self.turns.iter().map(|turn| turn.rows.len() as u64).sum()
+    }
+}
+
 /// How a game began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Start {

@@ -177,7 +177,7 @@ impl Import<'_> {
             match game {
                 Ok(record) => {
                     let turns = record.turns.len();
-                    let rows = record.turns.iter().map(|turn| turn.rows.len()).sum();
+                    let rows = record.row_count();
                     if self.shards.push(record)? {
                         self.counts.add(turns, rows);
                     } else {
@@ -255,10 +255,10 @@ struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, turns: usize, rows: usize) {
+    fn add(&mut self, turns: usize, rows: u64) {
         self.imported += 1;
         self.turns += turns as u64;
-        self.rows += rows as u64;
+        self.rows += rows;
     }
 
     fn report(&self, folder: &Path) -> String {

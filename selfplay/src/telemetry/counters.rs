@@ -77,8 +77,7 @@ impl Counters {
         }
         self.resigned += u64::from(matches!(record.ending, Ending::Resigned { .. }));
         self.game_turns += record.turns.len() as u64;
-        let rows = record.turns.iter().map(|turn| turn.rows.len() as u64);
-        self.rows += rows.sum::<u64>();
+        self.rows += record.row_count();
         if let Some(waived) = record.resignation_waived {
             match winner {
                 Some(winner) => {

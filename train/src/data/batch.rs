@@ -109,16 +109,6 @@ impl Column {
             }
         }
     }
-
-    fn part(&self, head: Head, rows: Range<usize>) -> Self {
-        match self {
-            Self::Words(words) => Self::Words(words[rows].to_vec()),
-            Self::Numbers(numbers) => {
-                let width = numbers_of(head.spec().output);
-                Self::Numbers(numbers[rows.start * width..rows.end * width].to_vec())
-            }
-        }
-    }
 }
 
 /// A row's class or squares.
@@ -211,29 +201,23 @@ impl Batch {
         self.inputs.len()
     }
 
-    /// Some of its rows.
-    pub(crate) fn part(&self, rows: Range<usize>) -> Self {
-        Self {
-            inputs: self.inputs[rows.clone()].to_vec(),
-            legal: self.legal[rows.clone()].to_vec(),
-            targets: PerHead::from_fn(|head| self.targets[head].part(head, rows.clone())),
-            weights: RowWeight::ALL.map(|of| self.weights[of as usize][rows.clone()].to_vec()),
-        }
-    }
-
-    /// The sums of the rows' weights in the losses.
-    pub(crate) fn weights(&self) -> PerHead<f64> {
+    /// The sums of some rows' weights in the losses.
+    pub(crate) fn weights(&self, rows: Range<usize>) -> PerHead<f64> {
         PerHead::from_fn(|head| {
-            let weights = &self.weights[head.spec().row_weight as usize];
+            let weights = &self.weights[head.spec().row_weight as usize][rows.clone()];
             weights.iter().map(|&weight| f64::from(weight)).sum()
         })
     }
 
-    /// The batch as tensors on a device. To a GPU it travels in one piece, the bits packed. The memory on the host is not pinned:
+    /// Some rows as tensors on a device. To a GPU they travel in one piece, the bits packed. The memory on the host is not pinned:
     /// behind an error of the device libtorch would end the process when it is freed.
-    pub(crate) fn to_device(&self, device: Device) -> Result<BatchTensors, NetworkError> {
-        let rows = self.len() as i64;
-        let packed = Tensor::f_from_slice(&self.pack())?;
+    pub(crate) fn to_device(
+        &self,
+        rows: Range<usize>,
+        device: Device,
+    ) -> Result<BatchTensors, NetworkError> {
+        let packed = Tensor::f_from_slice(&self.pack(rows.clone()))?;
+        let rows = rows.len() as i64;
         let packed = packed.f_to_device_(device, Kind::Int64, true, false)?;
         let mut begin = 0;
         let mut words = |width: usize| {
@@ -300,27 +284,34 @@ impl Batch {
         })
     }
 
-    /// All of it as 64-bit words: each row's bitboards; the classes, head by head; then the numbers by pairs, each kind of them in
+    /// Some rows as 64-bit words: each row's bitboards; the classes, head by head; then the numbers by pairs, each kind of them in
     /// one piece.
-    fn pack(&self) -> Vec<i64> {
+    fn pack(&self, rows: Range<usize>) -> Vec<i64> {
+        let (inputs, legal) = (&self.inputs[rows.clone()], &self.legal[rows.clone()]);
         let (mut squares, mut classes) = (Vec::new(), Vec::new());
         let mut numbers: Vec<f32> = Vec::new();
-        numbers.extend(self.inputs.iter().flat_map(|input| input.scalars));
+        numbers.extend(inputs.iter().flat_map(|input| input.scalars));
         for (head, column) in self.targets.iter() {
+            let output = head.spec().output;
             match column {
-                Column::Numbers(column) => numbers.extend(column),
-                Column::Words(words) if head.spec().output == HeadOutput::Squares => {
-                    squares.push(words);
+                Column::Numbers(column) => {
+                    let width = numbers_of(output);
+                    numbers.extend(&column[rows.start * width..rows.end * width]);
                 }
-                Column::Words(words) => classes.push(words),
+                Column::Words(words) if output == HeadOutput::Squares => {
+                    squares.push(&words[rows.clone()]);
+                }
+                Column::Words(words) => classes.push(&words[rows.clone()]),
             }
         }
-        numbers.extend(self.weights.iter().flatten());
+        for weights in &self.weights {
+            numbers.extend(&weights[rows.clone()]);
+        }
         if !numbers.len().is_multiple_of(2) {
             numbers.push(0.0);
         }
         let mut words: Vec<i64> = Vec::new();
-        for (row, (input, legal)) in self.inputs.iter().zip(&self.legal).enumerate() {
+        for (row, (input, legal)) in inputs.iter().zip(legal).enumerate() {
             let sets = input.planes.into_iter().chain(legal.squares);
             let sets = sets.chain([u64::from(legal.end)]);
             let sets = sets.chain(squares.iter().map(|squares| squares[row]));
@@ -388,7 +379,7 @@ mod tests {
         for rows in [&rows[..], &rows[..rows.len() - 1]] {
             let batch = Batch::new(rows);
             assert_eq!(batch.len(), rows.len());
-            let tensors = batch.to_device(Device::Cpu).unwrap();
+            let tensors = batch.to_device(0..rows.len(), Device::Cpu).unwrap();
             let policy = numbers(&tensors.targets[Head::Policy]);
             let planes = numbers(&tensors.planes);
             let legal = Vec::<bool>::try_from(tensors.legal.reshape([-1])).unwrap();

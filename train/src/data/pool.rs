@@ -309,11 +309,7 @@ mod tests {
         assert_eq!(drawn.iter().sum::<u32>() as usize, all);
         let mut rows = [0u32; 4];
         for counter in 0..20 {
-            let recorded: usize = game(counter, 12)
-                .turns
-                .iter()
-                .map(|turn| turn.rows.len())
-                .sum();
+            let recorded = game(counter, 12).row_count() as usize;
             (0..recorded).for_each(|number| rows[number % 4] += 40);
         }
         assert_eq!(drawn[3], 3 * rows[3]);

@@ -33,7 +33,7 @@ pub(crate) fn keep(
         .map(name)
         .find(|path| !path.exists())
         .unwrap_or_else(|| name(number));
-    let file = named(&batch.to_device(Device::Cpu)?)?;
+    let file = named(&batch.to_device(0..batch.len(), Device::Cpu)?)?;
     let cursor = state.cursor;
     let metadata = format!(
         "{error}; segment {}, epoch {}, game {}, row {}",

@@ -1,6 +1,7 @@
 //! Changes of the configuration of a run in training: which are allowed, and the file in which the user makes them.
 
 use engine::config::Config;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -20,37 +21,27 @@ const FIXED: [(&str, &str); 4] = [
 
 const NETWORK: &str = "a run's network can't change its size";
 
-/// A key with different values in two configurations.
-#[derive(Debug, Clone, PartialEq)]
+/// A key with different values in two configurations. `train info --json` names the values for a comparison with the default.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Difference {
     /// The key with its sections.
     pub(crate) key: String,
-    /// The value in the first configuration.
+    /// The value in the second configuration.
+    #[serde(rename = "value")]
+    pub(crate) new: toml::Value,
+    /// The value in the first one.
+    #[serde(rename = "default")]
     pub(crate) old: toml::Value,
-    /// The value in the second one; none if it lacks the key.
-    pub(crate) new: Option<toml::Value>,
 }
 
-impl Difference {
-    /// The second value as TOML, empty if there is none.
-    pub(crate) fn new_value(&self) -> String {
-        self.new
-            .as_ref()
-            .map_or_else(String::new, toml::Value::to_string)
-    }
-}
-
-/// The keys of a configuration with other values than in another, in alphabetical order.
+/// The keys with different values in two configurations, in alphabetical order. All configurations have the same keys.
 pub(crate) fn differences(old: &Config, new: &Config) -> Vec<Difference> {
     let mut new = values(new);
-    let compared = values(old).into_iter().map(|(key, old)| Difference {
-        new: new.remove(&key),
-        key,
-        old,
+    let found = values(old).into_iter().filter_map(|(key, old)| {
+        let new = new.remove(&key).filter(|new| *new != old)?;
+        Some(Difference { key, new, old })
     });
-    compared
-        .filter(|it| it.new.as_ref() != Some(&it.old))
-        .collect()
+    found.collect()
 }
 
 /// What changes, in words and by key in alphabetical order. All other keys apply from the next checkpoint, those of the window and the
@@ -61,8 +52,7 @@ pub(crate) fn differences(old: &Config, new: &Config) -> Vec<Difference> {
 /// The first key that may not change, with both values and the reason.
 pub(crate) fn changed(old: &Config, new: &Config) -> Result<Vec<String>, String> {
     let mut changes = Vec::new();
-    for difference in differences(old, new) {
-        let (new, Difference { key, old, .. }) = (difference.new_value(), difference);
+    for Difference { key, new, old } in differences(old, new) {
         if let Some((_, reason)) = FIXED.iter().find(|(fixed, _)| *fixed == key) {
             return Err(format!(
                 "{key} = {new}, but the run was trained with {old}: {reason}"
@@ -196,7 +186,7 @@ mod tests {
         let found = differences(&config, &other);
         let found: Vec<_> = found
             .iter()
-            .map(|it| (it.key.as_str(), it.old.to_string(), it.new_value()))
+            .map(|it| (it.key.as_str(), it.old.to_string(), it.new.to_string()))
             .collect();
         let expected = [
             ("selfplay.handicap.share", "0.3", "0.5"),

@@ -16,6 +16,7 @@ use crate::trainer::optimizer::norm;
 use network::{Head, Network, NetworkError, PerHead, catch_torch_panics};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::ops::Range;
 use tch::{Device, Kind, TchError, Tensor, no_grad_guard};
 
 /// Rows of a slice, where the batch is not too large for it.
@@ -73,12 +74,6 @@ impl Gradients {
     }
 }
 
-/// A part of a batch with its share of the batch's weights.
-struct Slice {
-    batch: Batch,
-    shares: PerHead<f64>,
-}
-
 /// The losses and gradients of a slice, still on its device.
 struct Part {
     /// See [`LossTensors::stack`](crate::trainer::loss::LossTensors::stack).
@@ -117,10 +112,10 @@ impl GradientWorkers {
     ) -> Result<Gradients, TrainError> {
         let Some(pool) = &self.pool else {
             let whole = PerHead::from_fn(|_| 1.0);
-            let part = compute_part(network, batch, &whole, &objective)?;
+            let part = compute_part(network, batch, 0..batch.len(), &whole, &objective)?;
             return Ok(add_up(&[whole], vec![part], norm)?);
         };
-        let slices = split(batch);
+        let (slices, shares) = split(batch);
         while self.replicas.len() < slices.len() {
             let replica = network.copy()?;
             replica.set_requires_grad(true)?;
@@ -130,13 +125,12 @@ impl GradientWorkers {
         for replica in &mut *replicas {
             replica.flat().shallow_clone().f_copy_(network.flat())?;
         }
-        let shares: Vec<PerHead<f64>> = slices.iter().map(|slice| slice.shares).collect();
         let parts = pool.install(|| {
-            let pairs = replicas.par_iter_mut().zip(&slices);
-            let parts = pairs.map(|(replica, slice)| {
+            let slices = replicas.par_iter_mut().zip(&slices).zip(&shares);
+            let parts = slices.map(|((replica, rows), shares)| {
                 // tch's panics are caught in the threads that they happen in.
                 catch_torch_panics(|| {
-                    compute_part(replica, &slice.batch, &slice.shares, &objective)
+                    compute_part(replica, batch, rows.clone(), shares, &objective)
                 })
             });
             parts.collect::<Result<_, NetworkError>>()
@@ -203,37 +197,35 @@ fn measure_chunk(
 ) -> Result<Measurement, NetworkError> {
     let _no_grad = no_grad_guard();
     let batch = Batch::new(rows);
-    let tensors = batch.to_device(network.device())?;
+    let tensors = batch.to_device(0..rows.len(), network.device())?;
     let outputs = network.forward_measure(&tensors.planes, heads)?;
     let losses = losses(&outputs, &tensors)?;
-    let weights = only(&batch.weights(), heads);
+    let weights = only(&batch.weights(0..rows.len()), heads);
     Ok(Measurement::new(&outputs, &losses, &tensors, &weights)?)
 }
 
-fn split(batch: &Batch) -> Vec<Slice> {
+/// The rows of each slice of a batch, and its shares of the batch's weights.
+fn split(batch: &Batch) -> (Vec<Range<usize>>, Vec<PerHead<f64>>) {
     let count = batch.len().div_ceil(SLICE_ROWS).min(MAX_SLICES);
-    let whole = batch.weights();
+    let whole = batch.weights(0..batch.len());
     let share = |&part: &f64, &whole: &f64| if whole > 0.0 { part / whole } else { 0.0 };
     let bounds = |number: usize| number * batch.len() / count;
-    (0..count)
-        .map(|number| {
-            let batch = batch.part(bounds(number)..bounds(number + 1));
-            Slice {
-                shares: batch.weights().zip(&whole, share),
-                batch,
-            }
-        })
-        .collect()
+    let slices = (0..count).map(|number| {
+        let rows = bounds(number)..bounds(number + 1);
+        (rows.clone(), batch.weights(rows).zip(&whole, share))
+    });
+    slices.unzip()
 }
 
 /// A slice's share of the batch's losses and gradients.
 fn compute_part(
     network: &mut Network,
     batch: &Batch,
+    rows: Range<usize>,
     shares: &PerHead<f64>,
     objective: &Objective,
 ) -> Result<Part, NetworkError> {
-    let batch = batch.to_device(network.device())?;
+    let batch = batch.to_device(rows, network.device())?;
     let Objective { weights, kind } = objective;
     let planes = batch.planes.f_to_kind(*kind)?;
     let outputs = network.forward_train(&planes, &enabled(weights))?;
@@ -452,15 +444,15 @@ mod tests {
         let found = workers.compute(&mut given, &batch(&rows), in_float());
         let found = found.unwrap();
         // By hand: three slices with the network's statistics as they were, each with its share of the weights.
-        let whole = batch(&rows).weights();
+        let whole = batch(&rows).weights(0..rows.len());
         let (mut expected_losses, mut expected_accuracy) = (PerHead::<f64>::default(), 0.0);
         let mut expected: Vec<Tensor> = Vec::new();
         let mut means = vec![0.0; statistics(&given).len()];
         for bounds in [0..53, 53..106, 106..160] {
             let part = batch(&rows[bounds]);
-            let weights = part.weights();
+            let weights = part.weights(0..part.len());
             let mut network = network();
-            let tensors = part.to_device(Device::Cpu).unwrap();
+            let tensors = part.to_device(0..part.len(), Device::Cpu).unwrap();
             let outputs = network
                 .forward_train(&tensors.planes, &PerHead::ALL)
                 .unwrap();

@@ -192,45 +192,25 @@ fn scheduled(config: &TrainConfig, done: u64) -> f64 {
     }
 }
 
-/// The exponential moving average of a network's tensors, running statistics of the norms included.
+/// Moves the exponential moving average of a network's tensors, running statistics of the norms included.
+///
+/// After the run's step number `step`, from 1: `average ← d · average + (1 - d) · network`, with `d = min(decay, step / (step + 9))` so
+/// that little is left of the random network (as TensorFlow's `ExponentialMovingAverage`). With a decay of 0 it is the newest network.
 ///
 /// With a large learning rate the last few batches push a network about: its win probability at the start of a turn was off by 0.06
 /// either way, which a search takes for the value of ending the turn. The average over the steps is steady (Polyak and Juditsky 1992;
 /// as an exponential moving average in Kingma and Ba 2015, section 7.2).
-#[derive(Debug)]
-pub(crate) struct Average {
-    network: Network,
+pub(crate) fn move_average(
+    average: &Network,
+    network: &Network,
     decay: f64,
-}
-
-impl Average {
-    /// An average that begins with the network as it is. With a decay of 0 it is always the newest network.
-    pub(crate) fn new(network: &Network, decay: f64) -> Result<Self, NetworkError> {
-        Ok(Self {
-            network: network.copy()?,
-            decay,
-        })
-    }
-
-    /// The average as a network.
-    pub(crate) fn network(&self) -> &Network {
-        &self.network
-    }
-
-    /// Replaces the decay from the next step on.
-    pub(crate) fn set_decay(&mut self, decay: f64) {
-        self.decay = decay;
-    }
-
-    /// Adds the network after the run's step number `step`, from 1: `average ← d · average + (1 - d) · network`, with
-    /// `d = min(decay, step / (step + 9))` so that little is left of the random network (as TensorFlow's `ExponentialMovingAverage`).
-    pub(crate) fn take(&mut self, network: &Network, step: u64) -> Result<(), NetworkError> {
-        let begun = step as f64 / (step as f64 + 9.0);
-        let share = 1.0 - self.decay.min(begun);
-        let mut own = self.network.flat().shallow_clone();
-        let _ = own.f_lerp_(network.flat(), share)?;
-        Ok(())
-    }
+    step: u64,
+) -> Result<(), NetworkError> {
+    let begun = step as f64 / (step as f64 + 9.0);
+    let share = 1.0 - decay.min(begun);
+    let mut own = average.flat().shallow_clone();
+    let _ = own.f_lerp_(network.flat(), share)?;
+    Ok(())
 }
 
 #[cfg(test)]

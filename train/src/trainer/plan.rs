@@ -10,7 +10,7 @@ use crate::trainer::state::TrainingState;
 use crate::trainer::step::Trainer;
 use crate::trainer::supply::{DataSupply, SupplyState};
 use crate::trainer::waiting::Waiting;
-use engine::config::Config;
+use engine::config::{Config, TrainConfig};
 use engine::progress::say;
 use engine::record::ShardName;
 use engine::run::{GeneratorPaths, RunDirectory, TrainerWindow, running_generators};
@@ -121,7 +121,7 @@ fn resume(
         }
         opened => opened?,
     };
-    check_rows(&window, config)?;
+    check_rows(&window, &config.train, false)?;
     let before = LoaderOptions::new(&checkpoint.header.config.train, state.seed, 0);
     if before != LoaderOptions::new(&config.train, state.seed, 0) {
         // The cursor counts in pools of another size.
@@ -246,7 +246,7 @@ fn begin(
         return Ok(None);
     };
     let window = supply.open_window(&config.train)?;
-    check_rows(&window, &config)?;
+    check_rows(&window, &config.train, false)?;
     let first_step = parent.step();
     let steps = budget.steps.unwrap_or_else(|| steps_for(&supply, &config));
     let state = TrainingState {
@@ -299,14 +299,14 @@ fn wait_for_rows(
         }
         new += supply.look(&config.train)?;
         if supply.state().seen_rows < batch_size.into() {
-            let rows = supply.open_window(&config.train);
-            match rows.and_then(|window| check_rows(&window, config)) {
+            let window = supply.open_window(&config.train);
+            match window.and_then(|window| check_rows(&window, &config.train, true)) {
                 // A generator that has just begun makes the first ones.
                 Err(TrainError::NoGames { .. })
                     if waits.is_some()
                         && !running_generators(&GeneratorPaths::from(run))?.is_empty() => {}
                 // Nothing says that more will come.
-                checked => checked.map_err(TrainError::of_first)?,
+                checked => checked?,
             }
         }
         if supply.allows(batch_size) {
@@ -375,9 +375,13 @@ fn check_changes(
     Ok(changes)
 }
 
-/// Refuses a window that does not fill a batch.
-pub(crate) fn check_rows(window: &Window, config: &Config) -> Result<(), TrainError> {
-    let (rows, batch_size) = (window.training_rows(), config.train.batch_size);
+/// Refuses a window that does not fill a batch. `is_first`: the run never had more rows.
+pub(crate) fn check_rows(
+    window: &Window,
+    config: &TrainConfig,
+    is_first: bool,
+) -> Result<(), TrainError> {
+    let (rows, batch_size) = (window.training_rows(), config.batch_size);
     if rows >= u64::from(batch_size) {
         return Ok(());
     }
@@ -386,7 +390,7 @@ pub(crate) fn check_rows(window: &Window, config: &Config) -> Result<(), TrainEr
         rows,
         games: window.training_games(),
         batch_size,
-        is_first: false,
+        is_first,
     })
 }
 

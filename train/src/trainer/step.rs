@@ -7,7 +7,7 @@ use crate::trainer::device::DeviceTask;
 use crate::trainer::gradients::{GradientWorkers, Objective};
 use crate::trainer::loss::{enabled, loss_weights, only};
 use crate::trainer::measurement::Measurement;
-use crate::trainer::optimizer::{Average, Optimizer, StepSize, learning_rate};
+use crate::trainer::optimizer::{Optimizer, StepSize, learning_rate, move_average};
 use engine::config::TrainConfig;
 use network::{Network, PerHead, training_kind};
 use tch::{Device, Kind};
@@ -16,7 +16,8 @@ use tch::{Device, Kind};
 #[derive(Debug)]
 pub(crate) struct Trainer {
     network: Network,
-    average: Average,
+    /// It begins with the network as it is.
+    average: Network,
     workers: GradientWorkers,
     optimizer: Optimizer,
     /// The steps since the run began; the optimizer may be newer.
@@ -54,7 +55,7 @@ impl Trainer {
             Ok(Self {
                 optimizer: Optimizer::new(config.optimizer, &network)?,
                 workers: GradientWorkers::new(device)?,
-                average: Average::new(&network, config.average_decay)?,
+                average: network.copy()?,
                 network,
                 step: 0,
                 kind: training_kind(config.precision, device)?,
@@ -70,7 +71,7 @@ impl Trainer {
 
     /// The average of the networks so far: what is measured and published.
     pub(crate) fn average(&self) -> &Network {
-        self.average.network()
+        &self.average
     }
 
     /// The optimizer as it is now.
@@ -82,7 +83,7 @@ impl Trainer {
     pub(crate) fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), TrainError> {
         self.step = checkpoint.header.state.step;
         let work = self.work();
-        work.run(|| checkpoint.restore(&self.network, self.average.network(), &mut self.optimizer))
+        work.run(|| checkpoint.restore(&self.network, &self.average, &mut self.optimizer))
     }
 
     /// Replaces the optimizer by that of a checkpoint.
@@ -99,7 +100,6 @@ impl Trainer {
         if config.precision != self.config.precision {
             self.kind = training_kind(config.precision, self.network.device())?;
         }
-        self.average.set_decay(config.average_decay);
         self.config = config;
         Ok(())
     }
@@ -136,10 +136,11 @@ impl Trainer {
         self.optimizer
             .step(&self.network, found.gradient, found.norm, size)?;
         self.step += 1;
-        self.average.take(&self.network, self.step)?;
+        let decay = self.config.average_decay;
+        move_average(&self.average, &self.network, decay, self.step)?;
         Ok(StepReport {
             losses: found.losses,
-            weights: only(&batch.weights(), &enabled(&objective.weights)),
+            weights: only(&batch.weights(0..batch.len()), &enabled(&objective.weights)),
             policy_accuracy: found.policy_accuracy,
             gradient_norm: found.norm,
             learning_rate: size.learning_rate,

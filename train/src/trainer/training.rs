@@ -297,7 +297,7 @@ impl<'a> Training<'a> {
             }
         }
         let window = self.supply.open_window(&self.config.train)?;
-        check_rows(&window, &self.config)?;
+        check_rows(&window, &self.config.train, false)?;
         self.validation = window.validation_rows(VALIDATION_ROWS, (&self.config.train).into())?;
         self.window = Arc::new(window);
         self.state.add_new(new);
@@ -344,7 +344,7 @@ impl<'a> Training<'a> {
             let changes = changes.map_err(|refusal| format!("{path}: {refusal}"))?;
             // Changes that would end the training are refused.
             let options = LoaderOptions::new(&config.train, self.state.seed, 0);
-            check_rows(&self.window, &config)
+            check_rows(&self.window, &config.train, false)
                 .and_then(|()| MemoryBudget::new(&self.window, &options))
                 .and_then(|_| self.trainer.set_config(config.train.clone()))
                 .map_err(|error| format!("{path}: {error}"))?;

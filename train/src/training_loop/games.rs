@@ -9,7 +9,7 @@ use crate::trainer::checkpoint;
 use crate::trainer::metrics::LoopPhase;
 use engine::config::LoopOrder;
 use engine::progress::{Progress, say};
-use engine::record::ShardName;
+use engine::record::list_shards;
 use engine::run::RunDirectory;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// What the trainer knows of a run.
 #[derive(Debug, Default)]
 struct Known {
-    shards: HashSet<ShardName>,
+    shards: HashSet<String>,
     /// The size of its window.
     window_rows: u64,
     /// Whether a generation is in training and not complete.
@@ -36,13 +36,8 @@ fn known_to_the_trainer(run: &RunDirectory, trained: u32) -> Result<Known, Train
         return Ok(Known::default());
     };
     let state = &checkpoint.header.state;
-    let names = state
-        .supply
-        .shards
-        .iter()
-        .filter_map(|name| name.parse().ok());
     Ok(Known {
-        shards: names.collect(),
+        shards: state.supply.shards.iter().cloned().collect(),
         window_rows: state.supply.window_rows,
         is_training: state.generation > trained,
     })
@@ -69,7 +64,7 @@ impl TrainingLoop {
             self.config.training_loop.games_per_generation
         })
         .saturating_mul(times);
-        let there = self.counts.in_new_shards(&self.run, &known.shards)?;
+        let there = self.count_new_games(&known)?;
         if there > 0 {
             say(&format!(
                 "{} new games of {} already exist",
@@ -89,7 +84,7 @@ impl TrainingLoop {
             }
         };
         if flow == LoopFlow::Continue {
-            let games = self.counts.in_new_shards(&self.run, &known.shards)?;
+            let games = self.count_new_games(&known)?;
             self.log_self_play(generation, games);
         }
         Ok(flow)
@@ -100,7 +95,7 @@ impl TrainingLoop {
         if !self.run.shards().exists() {
             return Ok(());
         }
-        let is_known = |name: &String| name.parse().is_ok_and(|name| known.shards.contains(&name));
+        let is_known = |name: &String| known.shards.contains(name);
         let (old, new): (Vec<String>, Vec<String>) =
             self.index.list()?.into_iter().partition(is_known);
         let read = self.index.count(&new).and_then(|_| {
@@ -115,6 +110,17 @@ impl TrainingLoop {
             Err(error) if error.is_gone() => Ok(()),
             read => read,
         }
+    }
+
+    /// The games in the shards that the trainer does not know.
+    fn count_new_games(&mut self, known: &Known) -> Result<u64, TrainError> {
+        if !self.run.shards().exists() {
+            return Ok(0);
+        }
+        let names = list_shards(&self.run.shards())?.into_keys();
+        let names = names.map(|name| name.to_string());
+        let new: Vec<String> = names.filter(|name| !known.shards.contains(name)).collect();
+        Ok(self.index.count(&new)?.games)
     }
 
     /// Whether `uniform` plays the next games: a random first network is no stronger.
@@ -152,7 +158,7 @@ impl TrainingLoop {
             if self.stop.is_requested() {
                 return Ok(LoopFlow::Stop);
             }
-            let now = self.counts.in_new_shards(&self.run, &known.shards)?;
+            let now = self.count_new_games(known)?;
             if now <= there {
                 return Err(TrainError::NoProgress {
                     games: wanted - now,
@@ -178,7 +184,7 @@ impl TrainingLoop {
             if !self.stop.sleep(INTERVAL) {
                 return Ok(LoopFlow::Stop);
             }
-            there = self.counts.in_new_shards(&self.run, &known.shards)?;
+            there = self.count_new_games(known)?;
         }
         progress.finish(&format!("{} games", grouped(there)));
         Ok(LoopFlow::Continue)

@@ -57,7 +57,7 @@ use network::{Device, Network};
 use page::Page;
 use self_play_meter::SelfPlayMeter;
 use selfplay::Selfplay;
-use state::{GameCounts, LoopFlow, LoopWorkers, TrainingLoop};
+use state::{LoopFlow, LoopWorkers, TrainingLoop};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use table::Table;
@@ -91,7 +91,7 @@ pub(crate) struct LoopArguments {
 /// Runs `train loop`.
 pub(crate) fn run(arguments: &LoopArguments) -> Result<Exit> {
     let run = arguments.run.as_ref().map(RunDirectory::new);
-    let config = configuration(run.as_ref(), &arguments.config)?;
+    let config = configuration(run.as_ref(), None, &arguments.config)?;
     if arguments.config.print_config {
         print(config.to_toml().trim_end())?;
         return Ok(Exit::Done);
@@ -143,7 +143,6 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<Exit> {
         selfplay,
         generator: None,
         page,
-        counts: GameCounts::default(),
         workers_seen: WorkersSeen::default(),
         index,
         clock,

@@ -11,11 +11,9 @@ use crate::ratings::clock::TrainingClock;
 use crate::trainer::metrics::LoopPhase;
 use crate::trainer::workers_seen::WorkersSeen;
 use engine::config::{Config, LoopOrder};
-use engine::record::{ShardName, ShardReader, list_shards};
 use engine::run::RunDirectory;
 use engine::stop::Stop;
 use network::Device;
-use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -40,9 +38,8 @@ pub(super) struct TrainingLoop {
     /// The generator that plays beside the trainer.
     pub(super) generator: Option<BackgroundProcess>,
     pub(super) page: Option<Page>,
-    pub(super) counts: GameCounts,
     pub(super) workers_seen: WorkersSeen,
-    /// The shards that were read before games are played.
+    /// The shards that were read.
     pub(super) index: Index,
     pub(super) clock: TrainingClock,
     /// What the loop does now.
@@ -97,38 +94,6 @@ impl LoopWorkers {
                 threads: own,
             },
         }
-    }
-}
-
-/// The number of games of each shard that was read: shards never change.
-#[derive(Debug, Default)]
-pub(super) struct GameCounts(BTreeMap<ShardName, u64>);
-
-impl GameCounts {
-    /// The games in the run's shards without the known ones.
-    pub(super) fn in_new_shards(
-        &mut self,
-        run: &RunDirectory,
-        known: &HashSet<ShardName>,
-    ) -> Result<u64, TrainError> {
-        if !run.shards().exists() {
-            return Ok(0);
-        }
-        let mut games = 0;
-        for (name, path) in list_shards(&run.shards())? {
-            if known.contains(&name) {
-                continue;
-            }
-            games += match self.0.get(&name) {
-                Some(&games) => games,
-                None => {
-                    let counted = ShardReader::open(path)?.frame_offsets()?.len() as u64;
-                    self.0.insert(name, counted);
-                    counted
-                }
-            };
-        }
-        Ok(games)
     }
 }
 

@@ -60,11 +60,7 @@ fn write(folder: &Path, sequence: u32) -> Result<u64, TrainError> {
             counter: u64::from(sequence) * GAMES + game,
         };
         let record = random_game(id, 0, TURNS);
-        rows += record
-            .turns
-            .iter()
-            .map(|turn| turn.rows.len() as u64)
-            .sum::<u64>();
+        rows += record.row_count();
         writer.push(&record)?;
     }
     writer.finish()?;

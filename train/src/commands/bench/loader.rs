@@ -3,6 +3,7 @@
 use crate::data::{Cursor, Index, Loader, LoaderOptions, MemoryBudget, window_rows};
 use crate::error::TrainError;
 use crate::terminal::grouped;
+use crate::trainer::plan::check_rows;
 use engine::config::TrainConfig;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
@@ -52,15 +53,7 @@ pub(super) fn measure(
     let window = index.window(&names, window_rows(config, counts.training_rows))?;
     let index_seconds = begun.elapsed().as_secs_f64();
     let index_bytes_per_row = index.bytes() as f64 / counts.training_rows.max(1) as f64;
-    if window.training_rows() < u64::from(config.batch_size) {
-        return Err(TrainError::TooFewRows {
-            folder: folder.to_owned(),
-            rows: window.training_rows(),
-            games: window.training_games(),
-            batch_size: config.batch_size,
-            is_first: false,
-        });
-    }
+    check_rows(&window, config, false)?;
     let options = LoaderOptions::new(config, 0, 1);
     let budget = MemoryBudget::new(&window, &options)?;
     let (rows, games) = (window.training_rows(), window.games() as u64);

@@ -2,7 +2,7 @@
 
 use crate::error::TrainError;
 use crate::terminal::{Facts, grouped};
-use crate::trainer::change::differences;
+use crate::trainer::change::{Difference, differences};
 use crate::trainer::checkpoint::Checkpoint;
 use crate::trainer::optimizer::learning_rate;
 use crate::trainer::state::TrainingState;
@@ -30,7 +30,7 @@ pub(super) struct CheckpointReport {
     learning_rate: f64,
     state: TrainingState,
     /// Where its configuration differs from the default one.
-    config: Vec<SetKey>,
+    config: Vec<Difference>,
 }
 
 /// The part of the description that both kinds of files have.
@@ -56,14 +56,6 @@ pub(super) struct Size {
     playing_parameters: u64,
     /// Floating-point operations of an evaluation, in play.
     pub(super) flop_per_evaluation: u64,
-}
-
-/// A key of the configuration with another value than the default.
-#[derive(Debug, PartialEq, Serialize)]
-struct SetKey {
-    key: String,
-    value: toml::Value,
-    default: toml::Value,
 }
 
 impl Size {
@@ -177,7 +169,7 @@ impl CheckpointReport {
             },
             optimizer: header.config.train.optimizer,
             learning_rate: learning_rate(&header.config.train, step, optimizer_step),
-            config: from_default(&header.config),
+            config: differences(&Config::default(), &header.config),
             state: header.state,
         })
     }
@@ -210,10 +202,10 @@ impl fmt::Display for CheckpointReport {
             return writeln!(f, "\nthe configuration is the default one");
         }
         writeln!(f, "\ndifferences from the default configuration:")?;
-        self.config.iter().try_for_each(|it| {
-            let (key, value, default) = (&it.key, &it.value, &it.default);
-            writeln!(f, "{key} = {value} (default {default})")
-        })
+        for Difference { key, new, old } in &self.config {
+            writeln!(f, "{key} = {new} (default {old})")?;
+        }
+        Ok(())
     }
 }
 
@@ -221,19 +213,6 @@ impl fmt::Display for CheckpointReport {
 pub(super) fn steps(state: &TrainingState) -> String {
     let [step, first, last] = [state.step, state.first_step, state.last_step].map(grouped);
     format!("{step} (from {first} to {last})")
-}
-
-/// The keys of a configuration that differ from the default one, in alphabetical order.
-fn from_default(config: &Config) -> Vec<SetKey> {
-    let found = differences(&Config::default(), config).into_iter();
-    let found = found.filter_map(|it| {
-        Some(SetKey {
-            key: it.key,
-            value: it.new?,
-            default: it.old,
-        })
-    });
-    found.collect()
 }
 
 #[cfg(test)]
@@ -256,18 +235,5 @@ mod tests {
             flop_per_evaluation(&network),
             2 * (64 * convolutions + linear)
         );
-    }
-
-    #[test]
-    fn what_differs_from_the_defaults_is_found_in_every_section() {
-        let mut config = Config::default();
-        assert_eq!(from_default(&config), []);
-        config.train.batch_size += 1;
-        config.selfplay.handicap.share = 0.25;
-        let found = from_default(&config);
-        let keys: Vec<&str> = found.iter().map(|one| one.key.as_str()).collect();
-        assert_eq!(keys, ["selfplay.handicap.share", "train.batch_size"]);
-        assert_eq!(found[0].value, toml::Value::Float(0.25));
-        assert_ne!(found[1].value, found[1].default);
     }
 }

@@ -149,13 +149,8 @@ fn count(shard: &Shard, read_games: usize) -> Result<Counted, ShardError> {
         rows: 0,
     };
     for &offset in evenly(&offsets, read_games) {
-        let record = reader.read_at(offset)?;
         counted.read += 1;
-        counted.rows += record
-            .turns
-            .iter()
-            .map(|turn| turn.rows.len() as u64)
-            .sum::<u64>();
+        counted.rows += reader.read_at(offset)?.row_count();
     }
     Ok(counted)
 }
@@ -175,8 +170,7 @@ mod tests {
         let mut rows = 0;
         for path in list_shards(folder.path()).unwrap().values() {
             for record in ShardReader::open(path).unwrap() {
-                let turns = record.unwrap().turns;
-                rows += turns.iter().map(|turn| turn.rows.len() as u64).sum::<u64>();
+                rows += record.unwrap().row_count();
             }
         }
         assert!(rows > 0);

@@ -7,7 +7,7 @@ use crate::commands::run::{Workplace, train_next};
 use crate::error::TrainError;
 use crate::ratings::clock::TrainingClock;
 use crate::terminal::print;
-use crate::trainer::change::differences;
+use crate::trainer::change::{Difference, differences};
 use crate::trainer::lock::lock_run;
 use crate::trainer::plan::TrainingBudget;
 use anyhow::{Context, Result, anyhow};
@@ -74,10 +74,7 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<Exit> {
         Some((network, _)) => with_size_of(network, &arguments.config),
         None => arguments.config.clone(),
     };
-    let config = match &old {
-        Some(old) => inherited(run.as_ref(), old, &given)?,
-        None => configuration(run.as_ref(), &given)?,
-    };
+    let config = configuration(run.as_ref(), old.as_ref(), &given)?;
     if let Some((network, source)) = &brought {
         check_size(network, source, &config)?;
     }
@@ -124,60 +121,37 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The configuration of a run with the games of another: by default the other run's.
-fn inherited(
+/// The given configuration, which must be equal to the run's own, if it has one. By default it is that of the run `old`, whose games
+/// are taken over, or else the run's own.
+pub(crate) fn configuration(
     run: Option<&RunDirectory>,
-    old: &RunDirectory,
+    old: Option<&RunDirectory>,
     arguments: &ConfigArguments,
 ) -> Result<Config, TrainError> {
-    old.check_format()?;
-    let path = old.config();
-    if !path.exists() {
+    for run in old.into_iter().chain(run) {
+        run.check_format()?;
+    }
+    if let Some(old) = old.filter(|old| !old.config().exists()) {
         return Err(TrainError::NoRun {
             path: old.root().to_owned(),
             missing: "config.toml",
         });
     }
-    let given = arguments.resolve(Some(&path))?;
-    if let Some(run) = run {
-        run.check_format()?;
-        if run.config().exists() {
-            check_same(run, &Config::load(&run.config())?, &given)?;
+    let begun = run.filter(|run| run.config().exists());
+    let default = old.or(begun).map(RunDirectory::config);
+    let given = arguments.resolve(default.as_deref())?;
+    if let Some(run) = begun {
+        let saved = Config::load(&run.config())?;
+        if let Some(Difference { key, new, old }) = differences(&saved, &given).into_iter().next() {
+            return Err(TrainError::OtherConfig {
+                run: run.root().to_owned(),
+                key,
+                given: new.to_string(),
+                saved: old.to_string(),
+            });
         }
     }
     Ok(given)
-}
-
-/// The run's own configuration, which a given one must be equal to; a new run's is the given one, as it is without a run.
-pub(crate) fn configuration(
-    run: Option<&RunDirectory>,
-    arguments: &ConfigArguments,
-) -> Result<Config, TrainError> {
-    let Some(run) = run else {
-        return Ok(arguments.resolve(None)?);
-    };
-    run.check_format()?;
-    let path = run.config();
-    if !path.exists() {
-        return Ok(arguments.resolve(None)?);
-    }
-    let saved = Config::load(&path)?;
-    let given = arguments.resolve(Some(&path))?;
-    check_same(run, &saved, &given)?;
-    Ok(saved)
-}
-
-/// Refuses a configuration that is not the run's.
-fn check_same(run: &RunDirectory, saved: &Config, given: &Config) -> Result<(), TrainError> {
-    match differences(saved, given).into_iter().next() {
-        None => Ok(()),
-        Some(difference) => Err(TrainError::OtherConfig {
-            run: run.root().to_owned(),
-            given: difference.new_value(),
-            key: difference.key,
-            saved: difference.old.to_string(),
-        }),
-    }
 }
 
 /// Trains network 1 of a new run.

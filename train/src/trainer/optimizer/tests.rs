@@ -246,7 +246,7 @@ fn a_gradient_that_is_no_number_changes_nothing() {
 }
 
 mod average {
-    use super::super::Average;
+    use super::super::move_average;
     use network::{Architecture, Network};
     use tch::{Tensor, no_grad_guard};
 
@@ -271,11 +271,11 @@ mod average {
 
     /// The number that all of the average is, after networks of these numbers.
     fn average(decay: f64, first_step: u64, numbers: &[f64]) -> f64 {
-        let mut average = Average::new(&network(numbers[0]), decay).unwrap();
+        let average = network(numbers[0]);
         for (step, &number) in (first_step..).zip(&numbers[1..]) {
-            average.take(&network(number), step).unwrap();
+            move_average(&average, &network(number), decay, step).unwrap();
         }
-        let all = tensors(average.network());
+        let all = tensors(&average);
         let found = all[0].mean(None).double_value(&[]);
         for tensor in all {
             assert!((tensor - found).abs().max().double_value(&[]) < 1e-6);
