@@ -1,12 +1,9 @@
-//! Where new shards go, and how those of imported games are known.
+//! Where new shards go.
 
 use anyhow::{Result, bail};
 use clap::Args;
 use engine::run::{GeneratorPaths, RunDirectory};
 use std::path::PathBuf;
-
-/// The evaluator's name in the headers of imported shards.
-pub(crate) const IMPORTED: &str = "import";
 
 /// A folder or a run that shards are written into.
 #[derive(Debug, Args)]

@@ -7,6 +7,9 @@ use super::policy::quantize_policy;
 use arimaa::notation::{Conclusion, TurnLabel};
 use arimaa::rules::{Action, Game, Outcome, Position, Side, StepState, Turn};
 
+/// The evaluator's name in the headers of imported shards.
+pub const IMPORTED: &str = "import";
+
 /// Why a game can't be kept as a record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {

@@ -54,7 +54,7 @@ pub use game::{
     SearchRecord, Start, StartFault, StartPosition, TurnOrigin, TurnRecord, WaivedResignation,
     digest,
 };
-pub use import::{ImportError, import};
+pub use import::{IMPORTED, ImportError, import};
 pub use policy::{POLICY_TOTAL, PolicyError, quantize_policy};
 pub use replay::{
     EndingFault, ReplayError, ReplayedRow, ReplayedTurn, RowFault, TurnFault, replay,

@@ -2,11 +2,10 @@
 //!
 //! Without a trainer nothing is removed.
 
-use crate::shard_target::IMPORTED;
 use engine::files;
 use engine::progress::say;
 use engine::record::journal;
-use engine::record::{ShardError, ShardName, ShardReader, list_shards};
+use engine::record::{IMPORTED, ShardError, ShardName, ShardReader, list_shards};
 use engine::run::{GeneratorPaths, RunDirectory};
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,12 +1,12 @@
 //! Where imported games go.
 
 use crate::inspect::ShardGames;
-use crate::shard_target::{IMPORTED, ShardTarget};
+use crate::shard_target::ShardTarget;
 use anyhow::Result;
 use engine::encoding::ENCODING_VERSION;
 use engine::progress::say;
 use engine::record::{
-    EvaluatorId, GameId, GameRecord, Header, ShardName, ShardReader, ShardWriter, digest,
+    EvaluatorId, GameId, GameRecord, Header, IMPORTED, ShardName, ShardReader, ShardWriter, digest,
     list_shards,
 };
 use engine::run::{GeneratorPaths, RunDirectory, claim_generator, make_folder};

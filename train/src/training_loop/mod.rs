@@ -268,14 +268,14 @@ impl TrainingLoop {
                 Ok(config) => changed(&self.config, &config)
                     .map_err(|refusal| format!("{}: {refusal}", path.display())),
                 Err(error @ ConfigError::Read { .. }) => return Err(error.into()),
-                Err(error) => Err(error.to_string()),
+                Err(error) => Err(error.to_string().trim_end().to_owned()),
             };
             let Err(fault) = fault else {
                 return Ok(LoopFlow::Continue);
             };
             if said.as_ref() != Some(&fault) {
                 say(&format!(
-                    "paused, nothing is lost: {fault}; resumes once it is mended"
+                    "paused until it is mended, nothing is lost: {fault}"
                 ));
                 said = Some(fault);
             }

@@ -163,7 +163,7 @@ fn a_mistake_in_the_configuration_pauses_the_loop_until_it_is_mended() {
         .filter(|line| line.contains("paused"))
         .collect();
     assert!(
-        matches!(paused[..], [line] if line.contains("config.toml") && line.contains("mended")),
+        matches!(paused[..], [line] if line.contains("mended") && line.contains("config.toml")),
         "{paused:?}"
     );
     check_whole(&run, &said);

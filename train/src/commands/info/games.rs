@@ -1,7 +1,7 @@
 //! The number of a run's games and rows, and the speed at which they come. Of the shards only lengths and a few games are read; of
 //! many shards a sample is counted.
 
-use engine::record::{ShardError, ShardFault, ShardReader, list_shards};
+use engine::record::{IMPORTED, ShardError, ShardFault, ShardReader, list_shards};
 use engine::run::{GameSpeed, Problems};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -43,6 +43,8 @@ struct Counted {
     /// The games that were read.
     read: u64,
     rows: u64,
+    /// Whether its games were imported, and not played by a generator.
+    is_imported: bool,
 }
 
 impl GamesReport {
@@ -59,10 +61,13 @@ impl GamesReport {
             games: 0,
             read: 0,
             rows: 0,
+            is_imported: false,
         };
         let mut games: Vec<Option<f64>> = Vec::with_capacity(counts.len());
         for counted in counts {
-            games.push(counted.as_ref().ok().map(|it| it.games as f64));
+            // The speed is that of self-play.
+            let played = |it: &Counted| if it.is_imported { 0.0 } else { it.games as f64 };
+            games.push(counted.as_ref().ok().map(played));
             match counted {
                 Ok(counted) => {
                     sum.bytes += counted.bytes;
@@ -85,6 +90,7 @@ impl GamesReport {
             let games = games.unwrap_or(shard.bytes as f64 * games_a_byte);
             (shard.written, games)
         });
+        let written = written.filter(|(_, games)| *games > 0.0);
         Self {
             shards: shards.len() as u64,
             shard_bytes,
@@ -147,6 +153,7 @@ fn count(shard: &Shard, read_games: usize) -> Result<Counted, ShardError> {
         games: offsets.len() as u64,
         read: 0,
         rows: 0,
+        is_imported: reader.header().evaluator.name == IMPORTED,
     };
     for &offset in evenly(&offsets, read_games) {
         counted.read += 1;
