@@ -27,7 +27,7 @@ const DISK_INTERVAL: Duration = Duration::from_secs(30);
 /// Interval between attempts to write the last games.
 const CLOSE_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Time without a failure after which the journal is flushed again.
+/// After so long without a failure the journal counts as flushed again.
 const FLUSHED_AGAIN: Duration = Duration::from_secs(5);
 
 /// Finished games that may wait in memory until they are taken.

@@ -181,7 +181,9 @@ impl GenerationTask {
             self.counts.largest_batch.fetch_max(size, Relaxed);
         }
         slot.count(&self.counts);
-        Ok(is_received && slot.in_flight > 0)
+        // A game that was suspended here may find no other worker.
+        let has_more = slot.in_flight > 0 || !self.suspended().is_empty();
+        Ok(is_received && has_more)
     }
 
     /// A game to resume, or else a new one, if one is left.

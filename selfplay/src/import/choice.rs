@@ -10,7 +10,7 @@ pub(super) struct Choice {
     /// Only games in which both players had at least this rating, which the archive alone states
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     min_rating: Option<f64>,
-    /// Only rated games, as the archive alone states
+    /// Only rated games; the archive alone says which are
     #[arg(long)]
     rated_only: bool,
     /// Only games of at least this many turns, of both sides together, setups included

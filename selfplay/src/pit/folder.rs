@@ -63,8 +63,8 @@ impl MatchFolder {
         Self::open(path, lock)
     }
 
-    /// The matches in `out` with the same plan, or fewer games, each with its number of games: those with fewer first, and the last one
-    /// written to last. The text says how the nearest other match differs.
+    /// The matches in `out` with the same plan, or fewer games, each with its number of games: those with fewer first, and the last
+    /// begun or resumed last. The text says how the nearest other match differs.
     ///
     /// # Errors
     ///

@@ -126,14 +126,14 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
     {
         say(&format!("--open: {error:#}"));
     }
-    while stop.sleep(Duration::from_millis(200)) {
-        ensure!(
-            !http.has_ended(),
-            "the thread that serves the page has ended: start it again"
-        );
-    }
+    while !http.has_ended() && stop.sleep(Duration::from_millis(200)) {}
+    let has_ended = http.has_ended();
     drop(http);
     server.end();
+    ensure!(
+        !has_ended,
+        "the thread that serves the page has ended: start it again"
+    );
     Ok(ExitCode::SUCCESS)
 }
 

@@ -39,6 +39,9 @@ const MAX_STREAMS: usize = 32;
 /// Policies that are computed at once.
 const MAX_POLICIES: usize = 2;
 
+/// The longest wait for policies that are computed at the end.
+const END_TIME: Duration = Duration::from_secs(10);
+
 /// The time between two events of a search.
 const EVENT_TIME: Duration = Duration::from_millis(250);
 
@@ -94,12 +97,14 @@ impl Server {
         })
     }
 
-    /// Ends all evaluations once no request comes any more: a request that hangs may keep the server itself, and libtorch crashes if the
-    /// program ends meanwhile ([`Threads`](super::threads::Threads)).
+    /// Ends all evaluations once no request comes any more. A request that hangs may keep the server alive, so that it is not dropped,
+    /// and libtorch crashes if the program ends meanwhile ([`Threads`](super::threads::Threads)).
     pub(super) fn end(&self) {
         self.searches.end();
         self.reviews.end();
-        while self.policies.available_permits() < MAX_POLICIES {
+        let begun = Instant::now();
+        // A disk may never give a network's file.
+        while self.policies.available_permits() < MAX_POLICIES && begun.elapsed() < END_TIME {
             std::thread::sleep(Duration::from_millis(10));
         }
     }

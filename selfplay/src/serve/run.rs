@@ -179,7 +179,7 @@ fn efforts(clock: RunClock) -> Vec<NetworkEffort> {
     efforts.collect()
 }
 
-/// The last matches by name in the folder `pit`, with a folder for each, and with so many games.
+/// The matches of the folder `pit`, [`MAX_MATCHES`] at most: the last by name, the last first. `games` counts a match's games.
 fn matches(pit: &Path, games: impl Fn(&str) -> usize, problems: &mut Problems) -> Vec<Match> {
     let Ok(entries) = fs::read_dir(pit) else {
         return Vec::new();

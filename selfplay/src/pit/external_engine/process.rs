@@ -33,7 +33,7 @@ const QUIT_LIMIT: Duration = Duration::from_millis(500);
 /// The wait for the exit status and the last lines of an engine that has closed its output.
 const LAST_WORDS_LIMIT: Duration = Duration::from_secs(1);
 
-/// The time in which a stop is noticed that ended an engine too.
+/// How long this program may take to notice the stop whose signal has ended the engine.
 const STOP_LIMIT: Duration = Duration::from_millis(500);
 
 /// A line of an engine, and its time.

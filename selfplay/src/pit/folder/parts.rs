@@ -48,7 +48,7 @@ impl MatchFolder {
         for path in parts {
             let (openings, own) = (path.join(OPENINGS), self.openings());
             if openings.exists() && !own.exists() {
-                // The games of a pair that is played to its end here have one opening.
+                // So that a pair begun in a part and ended here has one opening.
                 let bytes = read_whole(&openings, MAX_BYTES);
                 let bytes = bytes.with_context(|| format!("can't read {}", openings.display()))?;
                 write_file(&own, &bytes)?;

@@ -178,8 +178,9 @@ class PlayView {
   /** Gold sets up first, and Silver sees it. */
   showGold() {
     return this.attempt(async () => {
-      const turn = await this.setupOf(this.player.value, []);
-      if (!this.settingUp || this.own !== 'silver') return;
+      const player = this.player.value;
+      const turn = await this.setupOf(player, []);
+      if (!this.settingUp || this.own !== 'silver' || this.player.value !== player) return;
       this.goldSetup = turn;
       this.showOwn(this.board.board);
     });
