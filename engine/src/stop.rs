@@ -75,8 +75,9 @@ impl StopArguments {
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Listens for Ctrl-C, SIGTERM, SIGHUP (a closed terminal) and SIGUSR1 (a scheduler's notice): the first one requests a stop. A
-    /// second one ends the program at once, unless one of the two is SIGUSR1: what follows a notice is a first one.
+    /// Listens for Ctrl-C, SIGTERM, SIGHUP (a closed terminal; unless it was ignored at the start) and SIGUSR1 (a scheduler's notice):
+    /// the first one requests a stop. A second one ends the program at once, unless one of the two is SIGUSR1: what follows a notice is a
+    /// first one.
     ///
     /// # Errors
     /// The system does not allow it.

@@ -360,17 +360,23 @@ impl TrainError {
         }
     }
 
+    /// Whether more games would resolve the error of a first window.
+    pub(crate) fn is_for_more_games(&self) -> bool {
+        match self {
+            Self::NoGames { .. } => true,
+            // Of games without a row, more would help as little.
+            Self::TooFewRows { rows, games, .. } => *rows > 0 || *games == 0,
+            _ => false,
+        }
+    }
+
     /// What is missing, in words, if more games would resolve the error.
     pub(crate) fn missing_games(&self) -> Option<String> {
         match self {
             Self::NothingNew { missing, .. } => Some(missing.clone()),
-            // Of games without a row, more would help as little.
-            Self::TooFewRows {
-                is_first: true,
-                rows,
-                games,
-                ..
-            } if *rows > 0 || *games == 0 => Some(self.to_string()),
+            Self::TooFewRows { is_first: true, .. } if self.is_for_more_games() => {
+                Some(self.to_string())
+            }
             Self::Interrupted { error, .. } => error.missing_games(),
             _ => None,
         }

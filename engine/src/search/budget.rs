@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// What a search may use up. It ends with the first limit that is reached; without any it runs until it is stopped, or until it
-/// finds nothing more to evaluate.
+/// What a search may use up. It ends with the first limit that is reached, and without any when it is stopped. Without a limit on
+/// simulations it also ends when it finds nothing more to evaluate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Budget {
     /// Evaluations. They cap the simulations too: a simulation that ends where the game is decided costs no evaluation.

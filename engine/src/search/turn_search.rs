@@ -143,6 +143,9 @@ impl Search {
     /// There is nothing to decide with; the search stays as it was.
     pub fn resume(&mut self, history: &History, options: SearchOptions) -> Result<(), SearchError> {
         let position = self.state.position;
+        if !(self.state.options.merges && options.merges) {
+            return self.restart(&position, history, options);
+        }
         check(&position, history, &options)?;
         self.simulations.remove_virtual_visits(&mut self.state);
         self.state.tree.set_bound(options.budget.memory_bytes());

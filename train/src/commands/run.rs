@@ -1,6 +1,7 @@
 //! `train run`: trains a run's next network.
 
 use crate::error::TrainError;
+use crate::ratings::clock::TrainingClock;
 use crate::terminal::print;
 use crate::trainer::checkpoint;
 use crate::trainer::lock::lock_run;
@@ -77,12 +78,13 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Exit> {
         let (path, missing) = (arguments.run.clone(), "config.toml");
         return Err(TrainError::NoRun { path, missing }.into());
     }
-    let config = Config::load(&run.config())?;
     arguments.workplace.open()?;
     let stop = arguments.stop.listen()?;
     let Some(_lock) = lock_run(&run, &stop)? else {
         return Ok(Exit::Interrupted);
     };
+    // After the wait for the lock: the user may have changed it.
+    let config = Config::load(&run.config())?;
     train_next(
         &run,
         &config,
@@ -116,6 +118,12 @@ pub(super) fn train_next(
 ) -> Result<Exit> {
     workplace.apply()?;
     end_phase(run)?;
+    // A run that knows its hours counts these too.
+    let clock = run.clock().exists().then(|| TrainingClock::open(run, 0));
+    let clock = clock.transpose()?;
+    if let Some(clock) = &clock {
+        clock.run(true);
+    }
     let ending = train(
         run,
         config,
@@ -124,6 +132,9 @@ pub(super) fn train_next(
         &mut WorkersSeen::default(),
         stop,
     )?;
+    if let Some(clock) = clock {
+        clock.record_new(run)?;
+    }
     let exit = Exit::of(matches!(ending, TrainingEnd::Published { .. }));
     print(&match ending {
         TrainingEnd::Published { path, .. } => path.display().to_string(),

@@ -6,6 +6,7 @@
 use super::json;
 use crate::error::TrainError;
 use engine::run::{Effort, RunClock, RunDirectory, write_file};
+use network::Network;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -149,8 +150,32 @@ impl TrainingClock {
         time.save()
     }
 
+    /// Whether the clock runs.
+    pub(crate) fn runs(&self) -> bool {
+        lock(&self.time).since.is_some()
+    }
+
+    /// Records all of a run's networks that are not recorded.
+    pub(crate) fn record_new(&self, run: &RunDirectory) -> Result<(), TrainError> {
+        let trained = run.newest_trained()?;
+        for generation in self.missing(trained.map_or(0, |(generation, _)| generation)) {
+            let places = [
+                run.network(generation),
+                run.candidate(generation),
+                run.rejected_network(generation),
+            ];
+            let new_games = match places.iter().find(|path| path.exists()) {
+                Some(path) => Network::load(path)?.origin.get("new_games").cloned(),
+                None => None,
+            };
+            let new_games = new_games.and_then(|games| games.parse().ok());
+            self.record(generation, new_games)?;
+        }
+        Ok(())
+    }
+
     /// The generations up to `trained` that are not recorded.
-    pub(crate) fn missing(&self, trained: u32) -> Vec<u32> {
+    fn missing(&self, trained: u32) -> Vec<u32> {
         let time = lock(&self.time);
         let known = &time.record.networks;
         (1..=trained).filter(|it| !known.contains_key(it)).collect()

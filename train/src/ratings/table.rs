@@ -160,9 +160,9 @@ impl RatingTable {
 /// The computed ratings.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Rated {
-    /// The player with rating 0: the first of `material` with the fewest evaluations, the first network, `uniform`, `random` and the
-    /// earliest network that has played and whose games link it with the newest network. What is measured from a player that loses nearly
-    /// every game, as the first network does, has an error of hundreds of points. None without games.
+    /// The player with rating 0: the first of `material` (without evaluations of its own, else with the fewest), the first network,
+    /// `uniform`, `random` and the earliest network that has played and whose games link it with the newest network. What is measured
+    /// from a player that loses nearly every game, as the first network does, has an error of hundreds of points. None without games.
     reference: Option<Player>,
     ratings: BTreeMap<Player, Rating>,
     /// The same measured from the newest network, with the intervals of the distance to it.

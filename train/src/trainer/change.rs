@@ -83,7 +83,7 @@ fn add(section: &str, table: toml::Table, values: &mut BTreeMap<String, toml::Va
 }
 
 /// A run's configuration file, which the user may change during training.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ConfigFile {
     path: PathBuf,
     /// Its contents when it was last read, or the error.

@@ -45,7 +45,7 @@ pub(crate) struct TrainingPlan {
     pub(crate) is_remade: bool,
     /// Whether a resumed generation's window is another than the checkpoint's.
     pub(crate) has_new_window: bool,
-    /// The run's configuration file, as it was before a wait for games.
+    /// The run's configuration file, as it was before the wait for games.
     pub(crate) config_file: ConfigFile,
     /// The changes of settings since the checkpoint.
     pub(crate) changes: Vec<String>,
@@ -242,7 +242,15 @@ fn begin(
     };
     let mut config = config.clone();
     let waits = budget.wait.then_some(waits);
-    let Some(new) = wait_for_rows(&mut supply, run, &mut config, waits, stop)? else {
+    let Some(new) = wait_for_rows(
+        &mut supply,
+        run,
+        &mut config,
+        config_file.clone(),
+        waits,
+        stop,
+    )?
+    else {
         return Ok(None);
     };
     let window = supply.open_window(&config.train)?;
@@ -286,11 +294,11 @@ fn wait_for_rows(
     supply: &mut DataSupply,
     run: &RunDirectory,
     config: &mut Config,
+    mut file: ConfigFile,
     waits: Option<impl Fn(&str)>,
     stop: &Stop,
 ) -> Result<Option<WindowCounts>, TrainError> {
     let batch_size = config.train.batch_size;
-    let mut file = ConfigFile::open(&run.config());
     let mut waiting = Waiting::default();
     let mut new = WindowCounts::default();
     loop {
@@ -298,21 +306,22 @@ fn wait_for_rows(
             config.train.reuse_factor = changed.train.reuse_factor;
         }
         new += supply.look(&config.train)?;
+        let mut missing = supply.shortage(&config.train, 1);
+        let mut is_enough = supply.allows(batch_size);
         if supply.state().seen_rows < batch_size.into() {
             let window = supply.open_window(&config.train);
-            match window.and_then(|window| check_rows(&window, &config.train, true)) {
-                // A generator that has just begun makes the first ones.
-                Err(TrainError::NoGames { .. })
-                    if waits.is_some()
-                        && !running_generators(&GeneratorPaths::from(run))?.is_empty() => {}
-                // Nothing says that more will come.
-                checked => checked?,
+            if let Err(error) = window.and_then(|window| check_rows(&window, &config.train, true)) {
+                let generators = running_generators(&GeneratorPaths::from(run))?;
+                // Without a generator nothing says that more will come.
+                if waits.is_none() || generators.is_empty() || !error.is_for_more_games() {
+                    return Err(error);
+                }
+                (missing, is_enough) = (error.to_string(), false);
             }
         }
-        if supply.allows(batch_size) {
+        if is_enough {
             return Ok(Some(new));
         }
-        let missing = supply.shortage(&config.train, 1);
         let Some(waits) = &waits else {
             return Err(TrainError::NothingNew {
                 folder: run.shards(),
@@ -358,17 +367,28 @@ fn number_in(file: &NetworkFile, key: &str) -> Option<u64> {
     file.origin.get(key)?.parse().ok()
 }
 
+/// The changes since a checkpoint was written, in words.
+///
+/// # Errors
+/// One that is not allowed.
+pub(crate) fn refuse_changes(
+    run: &RunDirectory,
+    config: &Config,
+    checkpoint: &Checkpoint,
+) -> Result<Vec<String>, TrainError> {
+    changed(&checkpoint.header.config, config).map_err(|refusal| TrainError::Refused {
+        config: run.config(),
+        refusal,
+    })
+}
+
 /// Reports and returns the changes since a checkpoint was written, and refuses those that are not allowed.
 fn check_changes(
     run: &RunDirectory,
     config: &Config,
     checkpoint: &Checkpoint,
 ) -> Result<Vec<String>, TrainError> {
-    let changes =
-        changed(&checkpoint.header.config, config).map_err(|refusal| TrainError::Refused {
-            config: run.config(),
-            refusal,
-        })?;
+    let changes = refuse_changes(run, config, checkpoint)?;
     for change in &changes {
         say(&format!("changed since the last checkpoint: {change}"));
     }

@@ -176,14 +176,21 @@ pub(super) struct BackgroundProcess {
 impl BackgroundProcess {
     /// Starts it; `what` is its name in errors. A requested `stop` ends it too.
     ///
-    /// The system ends it when the calling thread ends.
-    pub(super) fn start(command: &mut Command, what: &str, stop: Stop) -> Result<Self, TrainError> {
+    /// The system ends it when the calling thread ends. It is killed if it has not ended so long after the request.
+    pub(super) fn start(
+        command: &mut Command,
+        what: &str,
+        stop: Stop,
+        limit: Option<Duration>,
+    ) -> Result<Self, TrainError> {
         let running = Running::start(command, what)?;
         let ends = Arc::new(AtomicBool::new(false));
         let watched = Arc::clone(&ends);
         Ok(Self {
             ends,
-            watch: Some(std::thread::spawn(move || watch(running, &watched, &stop))),
+            watch: Some(std::thread::spawn(move || {
+                watch(running, &watched, &stop, limit)
+            })),
         })
     }
 
@@ -212,7 +219,13 @@ impl Drop for BackgroundProcess {
     }
 }
 
-fn watch(mut running: Running, ends: &AtomicBool, stop: &Stop) -> Result<(), TrainError> {
+fn watch(
+    mut running: Running,
+    ends: &AtomicBool,
+    stop: &Stop,
+    limit: Option<Duration>,
+) -> Result<(), TrainError> {
+    let mut waited = Duration::ZERO;
     loop {
         // Before the look: an end after it was requested.
         let is_requested = ends.load(Relaxed) || stop.is_requested();
@@ -227,7 +240,14 @@ fn watch(mut running: Running, ends: &AtomicBool, stop: &Stop) -> Result<(), Tra
                     Err(running.finish(status).1)
                 };
             }
-            None if is_requested => running.request_end(),
+            None if is_requested => {
+                running.request_end();
+                waited += LOOK_INTERVAL;
+                if limit.is_some_and(|limit| waited >= limit) {
+                    // It may have ended meanwhile.
+                    let _ = running.child.kill();
+                }
+            }
             None => {}
         }
         std::thread::sleep(LOOK_INTERVAL);
@@ -319,7 +339,8 @@ mod tests {
     }
 
     fn start(script: &str, stop: &Stop) -> BackgroundProcess {
-        BackgroundProcess::start(&mut shell(script), "selfplay generate", stop.clone()).unwrap()
+        BackgroundProcess::start(&mut shell(script), "selfplay generate", stop.clone(), None)
+            .unwrap()
     }
 
     fn wait_for(stop: &Stop) {

@@ -43,17 +43,17 @@ use crate::trainer::change::changed;
 use crate::trainer::checkpoint;
 use crate::trainer::lock::lock_run;
 use crate::trainer::metrics::LoopPhase;
-use crate::trainer::plan::TrainingBudget;
+use crate::trainer::plan::{TrainingBudget, refuse_changes};
 use crate::trainer::training::{TrainingEnd, train};
 use crate::trainer::workers_seen::WorkersSeen;
 use anyhow::{Context, Result, ensure};
 use child::BackgroundProcess;
 use clap::Args;
-use engine::config::{Config, ConfigArguments, ConfigError, LoopOrder};
+use engine::config::{Config, ConfigArguments, LoopOrder};
 use engine::progress::{in_words, say};
 use engine::run::RunDirectory;
 use engine::stop::{Exit, StopArguments};
-use network::{Device, Network};
+use network::Device;
 use page::Page;
 use self_play_meter::SelfPlayMeter;
 use selfplay::Selfplay;
@@ -122,8 +122,10 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<Exit> {
     let trained = run.newest_trained()?;
     let trained = trained.map_or(0, |(generation, _)| generation);
     if trained < config.training_loop.generations {
-        // The trainer would refuse a checkpoint of another version only after the first games and matches.
-        checkpoint::newest(&run.checkpoints())?;
+        // The trainer would refuse a checkpoint of another version, or a change, only after the first games and matches.
+        if let Some(checkpoint) = checkpoint::newest(&run.checkpoints())? {
+            refuse_changes(&run, &config, &checkpoint)?;
+        }
     }
     let seed = begin_or_resume(&run, &config, arguments.seed)?;
     let page = arguments.serve.as_deref();
@@ -177,7 +179,7 @@ impl TrainingLoop {
         let generations = self.config.training_loop.generations;
         self.start_generator()?;
         // A kill may have come between a network and its record.
-        self.record_networks()?;
+        self.clock.record_new(&self.run)?;
         self.clock.run(self.is_played_beside());
         // Ratings without an anchor are measured from the first network's matches; a later network's may be left from a kill.
         if self.measure()? == LoopFlow::Stop {
@@ -197,7 +199,7 @@ impl TrainingLoop {
             self.start_generator()?;
             self.clock.run(true);
             let flow = self.provide_and_train(trained)?;
-            self.record_networks()?;
+            self.clock.record_new(&self.run)?;
             if flow == LoopFlow::Stop {
                 return Ok(LoopFlow::Stop);
             }
@@ -216,25 +218,6 @@ impl TrainingLoop {
             };
             say(&format!("generation {next} took {}{left}", in_words(took)));
         }
-    }
-
-    /// Records the games and hours behind the new networks.
-    fn record_networks(&self) -> Result<(), TrainError> {
-        let run = &self.run;
-        for generation in self.clock.missing(self.trained()?) {
-            let places = [
-                run.network(generation),
-                run.candidate(generation),
-                run.rejected_network(generation),
-            ];
-            let new_games = match places.iter().find(|path| path.exists()) {
-                Some(path) => Network::load(path)?.origin.get("new_games").cloned(),
-                None => None,
-            };
-            let new_games = new_games.and_then(|games| games.parse().ok());
-            self.clock.record(generation, new_games)?;
-        }
-        Ok(())
     }
 
     /// Trains the next network as soon as there are games for it. It takes more games than configured if their rows don't suffice: for
@@ -262,21 +245,24 @@ impl TrainingLoop {
     /// Waits while the run's configuration file has a value that the run can't have: the loop's programs read it too.
     pub(super) fn wait_for_config(&self) -> Result<LoopFlow, TrainError> {
         let path = self.run.config();
+        let worked = self.clock.runs();
         let mut said = None;
         loop {
             let fault = match Config::load(&path) {
                 Ok(config) => changed(&self.config, &config)
                     .map_err(|refusal| format!("{}: {refusal}", path.display())),
-                Err(error @ ConfigError::Read { .. }) => return Err(error.into()),
+                Err(error) if !self.run.root().exists() => return Err(error.into()),
                 Err(error) => Err(error.to_string().trim_end().to_owned()),
             };
             let Err(fault) = fault else {
+                self.clock.run(worked);
                 return Ok(LoopFlow::Continue);
             };
+            if !self.is_played_beside() {
+                self.clock.run(false);
+            }
             if said.as_ref() != Some(&fault) {
-                say(&format!(
-                    "paused until it is mended, nothing is lost: {fault}"
-                ));
+                say(&format!("waits until config.toml is mended: {fault}"));
                 said = Some(fault);
             }
             if !self.stop.sleep(Duration::from_secs(1)) {
@@ -354,7 +340,7 @@ impl TrainingLoop {
         say(&format!(
             "run {}: {} of {} generations to go, {} games of self-play at {} evaluations a turn each{first}, {order}, then {} \
              games against each of up to {} others (the last network: {}). \
-             How long it takes is measured in the first generation.",
+             How long it takes is measured in the next generation.",
             self.run.root().display(),
             settings.generations - trained,
             settings.generations,

@@ -9,7 +9,9 @@ use std::time::Instant;
 impl TrainingLoop {
     /// Logs that a phase for a generation's network begins, or none, and how long the last one took.
     pub(super) fn begin_phase(&mut self, phase: Option<(LoopPhase, u32)>) {
-        self.keep_page();
+        if phase.is_some() && !self.stop.is_requested() {
+            self.keep_page();
+        }
         let last = self.phase.take();
         let is_same = |last: &CurrentPhase| phase == Some((last.phase, last.generation));
         if last.as_ref().is_some_and(is_same) {

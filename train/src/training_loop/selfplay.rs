@@ -8,9 +8,13 @@ use engine::run::RunDirectory;
 use engine::stop::{Stop, StopArguments};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 /// The generator's name in errors.
 const GENERATE: &str = "selfplay generate";
+
+/// The time that the page's server has to end.
+const PAGE_END_TIME: Duration = Duration::from_secs(5);
 
 /// The settings of a game that is played as well as the network can.
 const WITHOUT_NOISE: [&str; 11] = [
@@ -98,7 +102,7 @@ impl Selfplay {
         workers: &Workers,
     ) -> Result<BackgroundProcess, TrainError> {
         let mut command = self.generation(run, seed, workers);
-        BackgroundProcess::start(&mut command, GENERATE, self.stop.clone())
+        BackgroundProcess::start(&mut command, GENERATE, self.stop.clone(), None)
     }
 
     /// Lets a network play one game with itself without noise, into the run's folder `show`.
@@ -133,7 +137,7 @@ impl Selfplay {
         let mut command = Command::new(&self.path);
         command.arg("serve").arg("--run").arg(run.root());
         command.args(["--address", address]);
-        BackgroundProcess::start(&mut command, "selfplay serve", ended)
+        BackgroundProcess::start(&mut command, "selfplay serve", ended, Some(PAGE_END_TIME))
     }
 
     /// Plays a match, or resumes it, and returns its result as JSON; none if a stop is requested before its end.

@@ -1,6 +1,6 @@
 //! Games to show: one of each network, without noise.
 
-use super::state::TrainingLoop;
+use super::state::{LoopFlow, TrainingLoop};
 use crate::error::TrainError;
 use engine::config::AutoOr;
 use engine::progress::say;
@@ -16,6 +16,9 @@ impl TrainingLoop {
         };
         let (generation, path) = self.newest()?;
         if evaluations == 0 || generation == 0 || self.has_shown(generation)? {
+            return Ok(());
+        }
+        if self.wait_for_config()? == LoopFlow::Stop {
             return Ok(());
         }
         say(&format!("network {generation} plays a game to be shown"));

@@ -158,13 +158,13 @@ fn a_mistake_in_the_configuration_pauses_the_loop_until_it_is_mended() {
     let (code, said, progress) = outcome(stand_in.train().args(arguments(&run, &[])));
     mender.join().unwrap();
     assert_eq!(code, 0, "{progress}");
-    let paused: Vec<&str> = progress
+    let waits: Vec<&str> = progress
         .lines()
-        .filter(|line| line.contains("paused"))
+        .filter(|line| line.contains("waits until"))
         .collect();
     assert!(
-        matches!(paused[..], [line] if line.contains("mended") && line.contains("config.toml")),
-        "{paused:?}"
+        matches!(waits[..], [line] if line.contains("mended") && line.contains("config.toml")),
+        "{waits:?}"
     );
     check_whole(&run, &said);
 }

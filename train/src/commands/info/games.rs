@@ -5,6 +5,7 @@ use engine::record::{IMPORTED, ShardError, ShardFault, ShardReader, list_shards}
 use engine::run::{GameSpeed, Problems};
 use rayon::prelude::*;
 use serde::Serialize;
+use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -31,6 +32,7 @@ pub(super) struct GamesReport {
 /// A shard, unread.
 #[derive(Debug, Clone, PartialEq)]
 struct Shard {
+    generator: u32,
     path: PathBuf,
     bytes: u64,
     written: SystemTime,
@@ -64,12 +66,14 @@ impl GamesReport {
             is_imported: false,
         };
         let mut games: Vec<Option<f64>> = Vec::with_capacity(counts.len());
-        for counted in counts {
-            // The speed is that of self-play.
-            let played = |it: &Counted| if it.is_imported { 0.0 } else { it.games as f64 };
-            games.push(counted.as_ref().ok().map(played));
+        let mut importers = HashSet::new();
+        for (shard, counted) in sample.iter().zip(counts) {
+            games.push(counted.as_ref().ok().map(|it| it.games as f64));
             match counted {
                 Ok(counted) => {
+                    if counted.is_imported {
+                        importers.insert(shard.generator);
+                    }
                     sum.bytes += counted.bytes;
                     sum.games += counted.games;
                     sum.read += counted.read;
@@ -88,9 +92,11 @@ impl GamesReport {
         }
         let written = shards.iter().zip(games).map(|(shard, games)| {
             let games = games.unwrap_or(shard.bytes as f64 * games_a_byte);
-            (shard.written, games)
+            (shard.generator, (shard.written, games))
         });
-        let written = written.filter(|(_, games)| *games > 0.0);
+        // The speed is that of self-play; an import has a generator's number of its own.
+        let written = written.filter(|(generator, _)| !importers.contains(generator));
+        let written = written.map(|(_, shard)| shard);
         Self {
             shards: shards.len() as u64,
             shard_bytes,
@@ -124,10 +130,11 @@ fn list(folder: &Path, problems: &mut Problems) -> Vec<Shard> {
         Default::default()
     });
     let mut shards = Vec::new();
-    for path in listed.into_values() {
+    for (name, path) in listed {
         let about = std::fs::metadata(&path);
         match about.and_then(|about| Ok((about.len(), about.modified()?))) {
             Ok((bytes, written)) => shards.push(Shard {
+                generator: name.generator,
                 path,
                 bytes,
                 written,

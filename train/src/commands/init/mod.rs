@@ -166,9 +166,8 @@ fn train_first(
         wait: false,
     };
     let command = format!("`train run --run {}`", run.root().display());
-    // The loop, which resumes this run, shows its hours.
-    let clock = TrainingClock::open(run, 0)?;
-    clock.run(true);
+    // The run knows its hours from the first network on.
+    drop(TrainingClock::open(run, 0)?);
     train_next(run, config, budget, arguments.workplace, stop, &command)
         .map_err(|error| anyhow!("{error:#}; {command} resumes"))
 }

@@ -133,8 +133,8 @@ impl Improved {
 /// mixed value. At a state whose steps were followed it is the mean of what follows, by the priors. σ is flatter here than where
 /// turns are chosen: a policy that learns from every position should not learn the noise of a few visits. The step target is then
 /// `p(a|s) · B(s·a) / B(s)`. It sums to 1 at every prefix, is the prior where all values are equal, and divides a merged turn's
-/// weight among its orders by their priors. A proven loss weighs nothing unless all is lost; beside a proven win nothing else
-/// weighs anything.
+/// weight among its orders by their priors. A proven loss weighs nothing; where all is lost the priors stay. Beside a proven win
+/// nothing else weighs anything.
 #[derive(Debug)]
 pub(super) struct Recursion<'a> {
     improved: &'a Improved,
@@ -182,7 +182,9 @@ impl Recursion<'_> {
             .edges(node)
             .iter()
             .map(|edge| f64::from(edge.prior()));
-        let weights: Vec<f64> = if greatest == f64::NEG_INFINITY {
+        let root = self.search.tree.node_value(self.search.root);
+        let is_lost = root.proof.loses(self.search.side());
+        let weights: Vec<f64> = if is_lost || greatest == f64::NEG_INFINITY {
             priors.collect()
         } else {
             exponents.iter().map(|one| (one - greatest).exp()).collect()
