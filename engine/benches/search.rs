@@ -1,7 +1,7 @@
 //! How fast the search is, on one core: `cargo bench -p engine --no-default-features --bench search`.
 //!
 //! Each bench asserts what it counts. One search object serves all positions, as it does in a game. Before the benches stand the
-//! bytes that a tree takes a visit, and the share of visits that needed no evaluation.
+//! bytes that a tree takes a visit, the share of visits that needed no evaluation, and the time to keep a tree for the next turn.
 
 use arimaa::perft::PositionLine;
 use arimaa::rules::{History, Position};
@@ -11,6 +11,7 @@ use engine::search::{Decision, Evaluator};
 use engine::search::{Material, Search, SearchOptions, Uniform, run_search};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
+use std::time::{Duration, Instant};
 
 const POSITIONS: &str = include_str!("../arimaa/tests/data/oracle/positions_public.jsonl");
 
@@ -131,5 +132,34 @@ fn bytes(_: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, bytes, visits, evaluations);
+/// Prints the time to keep what a tree holds below the turn that was found.
+fn keeping(_: &mut Criterion) {
+    for visits in [10_000, 100_000, 1_000_000] {
+        let (mut nodes, mut kept, mut time) = (0, 0, Duration::ZERO);
+        for position in positions(5) {
+            let mut search = None;
+            let options = options(SearchMode::Puct, visits);
+            let decision = decide(&mut search, &mut Material::default(), &position, options);
+            let mut history = History::default();
+            history.push(&position);
+            let after = position.after_turn_unchecked(&decision.turn);
+            history.push(&after);
+            let Some(mut search) = search.filter(|_| after.outcome(&history).is_none()) else {
+                continue;
+            };
+            nodes += search.nodes();
+            let begun = Instant::now();
+            search.reuse_tree(&after, &history, options).unwrap();
+            time += begun.elapsed();
+            kept += search.nodes();
+        }
+        println!(
+            "{visits} visits: {:.0}% of the nodes are kept, {:.0} ns for each kept one",
+            100.0 * kept as f64 / nodes as f64,
+            1e9 * time.as_secs_f64() / kept as f64
+        );
+    }
+}
+
+criterion_group!(benches, bytes, keeping, visits, evaluations);
 criterion_main!(benches);

@@ -137,10 +137,10 @@ impl Search {
         Ok(())
     }
 
-    /// Searches on for the same turn, in the same tree, within another budget.
+    /// Resumes the search for the same turn, in the same tree, within another budget.
     ///
     /// # Errors
-    /// There is nothing to decide with; the search stays as it was.
+    /// The budget is empty; the search stays as it was.
     pub fn resume(&mut self, history: &History, options: SearchOptions) -> Result<(), SearchError> {
         let position = self.state.position;
         if !(self.state.options.merges && options.merges) {

@@ -44,8 +44,8 @@ pub(crate) fn differences(old: &Config, new: &Config) -> Vec<Difference> {
     found.collect()
 }
 
-/// What changes, in words and by key in alphabetical order. All other keys apply from the next checkpoint, those of the window and the
-/// number of steps from the next network.
+/// What changes, in words and by key in alphabetical order. A trainer's key that may change applies from the next checkpoint, those of the
+/// window and the number of steps from the next network.
 ///
 /// # Errors
 ///
