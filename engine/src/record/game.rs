@@ -87,6 +87,19 @@ impl GameRecord {
     pub fn row_count(&self) -> u64 {
         self.turns.iter().map(|turn| turn.rows.len() as u64).sum()
     }
+
+    /// The evaluations that its searches requested of networks, as far as they were kept. Those of players without one, as `uniform`,
+    /// cost next to nothing.
+    pub fn network_evaluations(&self) -> u64 {
+        let searches = self.turns.iter().filter_map(TurnRecord::search);
+        let of_networks = searches.filter(|search| {
+            let evaluator = self.evaluators.get(usize::from(search.evaluator));
+            evaluator.is_some_and(|evaluator| evaluator.identity != evaluator.name)
+        });
+        of_networks
+            .map(|search| u64::from(search.evaluations))
+            .sum()
+    }
 }
 
 /// How a game began.

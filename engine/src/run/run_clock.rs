@@ -12,11 +12,13 @@ pub struct RunClock {
     pub networks: BTreeMap<u32, Effort>,
 }
 
-/// The games and time behind a network.
+/// The games, the evaluations and the time behind a network.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Effort {
     /// The games generated for it and for earlier networks; none if an earlier network doesn't state them.
     pub games: Option<u64>,
+    /// The evaluations by networks in these games; likewise.
+    pub evaluations: Option<u64>,
     /// The seconds of generating them and of training; none if part of it was before the clock.
     pub seconds: Option<f64>,
 }
@@ -25,6 +27,7 @@ impl Effort {
     /// Of the first network.
     pub const NOTHING: Self = Self {
         games: Some(0),
+        evaluations: Some(0),
         seconds: Some(0.0),
     };
 

@@ -24,6 +24,8 @@ const SHARDS_AT_ONCE: usize = 16;
 pub(crate) struct WindowCounts {
     /// All games.
     pub(crate) games: u64,
+    /// The evaluations by networks in them.
+    pub(crate) evaluations: u64,
     /// Their rows: the mean number that an epoch over them draws.
     pub(crate) training_rows: u64,
 }
@@ -31,6 +33,7 @@ pub(crate) struct WindowCounts {
 impl AddAssign for WindowCounts {
     fn add_assign(&mut self, other: Self) {
         self.games += other.games;
+        self.evaluations += other.evaluations;
         self.training_rows += other.training_rows;
     }
 }
@@ -39,6 +42,7 @@ impl AddAssign for WindowCounts {
 #[derive(Debug)]
 struct Known {
     games: u64,
+    evaluations: u64,
     /// In [`WEIGHT_UNITS`]ths.
     training_weight: u64,
     /// None if they are too old for a window.
@@ -78,6 +82,7 @@ impl Index {
         let weight: u64 = known().map(|shard| shard.training_weight).sum();
         Ok(WindowCounts {
             games: known().map(|shard| shard.games).sum(),
+            evaluations: known().map(|shard| shard.evaluations).sum(),
             training_rows: rows_of_weight(weight),
         })
     }
@@ -228,9 +233,11 @@ pub(crate) fn open_shard(path: &Path) -> Result<ShardReader, TrainError> {
 fn read_through(path: PathBuf, validation_share: f32) -> Result<Known, TrainError> {
     let mut reader = open_shard(&path)?;
     let (mut training, mut validation) = (Vec::new(), Vec::new());
+    let mut evaluations = 0;
     while let Some(record) = reader.next() {
         let record = record?;
         let (weight, bytes) = game_weight(&record);
+        evaluations += record.network_evaluations();
         let game = Game {
             offset: reader.last_location().offset,
             weight,
@@ -244,6 +251,7 @@ fn read_through(path: PathBuf, validation_share: f32) -> Result<Known, TrainErro
     }
     Ok(Known {
         games: (training.len() + validation.len()) as u64,
+        evaluations,
         training_weight: training.iter().map(|game| u64::from(game.weight)).sum(),
         index: Some(Arc::new(ShardGames {
             path,
@@ -350,6 +358,9 @@ mod tests {
         let mut index = Index::new(folder.path(), 0.2);
         let all = index.count(&names).unwrap();
         assert_eq!(all.games, 200);
+        let evaluations = (0..200).map(|counter| game(counter, 6).network_evaluations());
+        assert_eq!(all.evaluations, evaluations.sum::<u64>());
+        assert!(all.evaluations > 200);
         let whole = index.window(&names, u64::MAX).unwrap();
         let training = whole.training_games();
         assert!((130..180).contains(&training), "{training} games");

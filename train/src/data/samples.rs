@@ -15,13 +15,14 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A random game with peaked random targets.
+/// A random game with peaked random targets, as if by a network.
 pub(crate) fn game(counter: u64, max_turns: usize) -> GameRecord {
     let id = GameId {
         generator: 0,
         counter,
     };
     let mut record = random_game(id, 9, max_turns);
+    record.evaluators[0].identity = digest(b"sample");
     let mut random = ChaCha8Rng::seed_from_u64(counter);
     let rows = record.turns.iter_mut().flat_map(|turn| &mut turn.rows);
     for row in rows {

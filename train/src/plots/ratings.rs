@@ -1,8 +1,8 @@
-//! The plot of a run's ratings: those of its networks, by the games generated for them and by the hours spent on them.
+//! The plot of a run's ratings: those of its networks, by the games and evaluations generated for them, and by the hours spent on them.
 
 use super::chart::{Axis, Chart, Line, Page, VERMILION, count, number};
 use crate::error::TrainError;
-use crate::ratings::{Player, RatingMark, RatingsFile};
+use crate::ratings::{Player, RatedPlayer, RatingMark, RatingsFile};
 use engine::run::make_folder;
 use plotters::chart::SeriesLabelPosition;
 use plotters::style::RGBColor;
@@ -40,15 +40,19 @@ fn page(ratings: &RatingsFile) -> Page {
         "Ratings in Elo points; {reference} has 0. Bars: 95% intervals of the distance to the newest network"
     );
     let games = ratings.marks(|network| network.generated_games.map(|games| games as f64));
+    let evaluations = |network: &RatedPlayer| network.generated_evaluations.map(|it| it as f64);
+    let evaluations = ratings.marks(evaluations);
     let hours = ratings.marks(|network| network.hours);
     let by_games = Axis::new("games generated", count);
+    let by_evaluations = Axis::new("evaluations by networks", count);
     let by_time = Axis::new("hours of generating and training", number);
     Page {
-        size: (1_000, 440),
+        size: (1_440, 440),
         title,
         note: None,
         rows: vec![vec![
             chart("By games", by_games, &games, ratings),
+            chart("By evaluations", by_evaluations, &evaluations, ratings),
             chart("By time", by_time, &hours, ratings),
         ]],
     }
@@ -89,7 +93,6 @@ fn levels(ratings: &RatingsFile, points: &[(f64, f64)]) -> Vec<Line> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ratings::RatedPlayer;
     use roxmltree::Document;
 
     fn sample(known: bool) -> RatingsFile {
@@ -102,6 +105,7 @@ mod tests {
                 rating: rating(generation),
                 behind_newest: (generation > 0).then_some([behind - error, behind + error]),
                 generated_games: known.then_some(u64::from(generation) * 2_500),
+                generated_evaluations: known.then_some(u64::from(generation) * 8_000_000),
                 hours: known.then_some(f64::from(generation) * 1.75),
                 ..RatedPlayer::default()
             }
@@ -129,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn both_charts_show_every_network_and_the_anchors_among_them() {
+    fn all_charts_show_every_network_and_the_anchors_among_them() {
         let folder = tempfile::tempdir().unwrap();
         let logs = folder.path().join("logs");
         let shown = sample(true);
@@ -141,10 +145,11 @@ mod tests {
         assert_eq!(how_many("no data yet"), 0);
         for (text, times) in [
             ("By games", 1),
+            ("By evaluations", 1),
             ("By time", 1),
-            ("Elo", 2),
-            ("networks", 2),
-            ("material:32", 2),
+            ("Elo", 3),
+            ("networks", 3),
+            ("material:32", 3),
             ("random", 0),
             ("10k", 1),
         ] {
@@ -154,14 +159,14 @@ mod tests {
         let document = Document::parse(&plot).unwrap();
         let dots = document.descendants();
         let dots = dots.filter(|node| node.has_tag_name("circle")).count();
-        assert_eq!(dots, 2 * 12);
+        assert_eq!(dots, 3 * 12);
     }
 
     #[test]
     fn what_is_not_known_is_not_drawn() {
         let plot = page(&sample(false)).svg().unwrap();
         let empty = texts(&plot);
-        assert_eq!(empty.iter().filter(|it| *it == "no data yet").count(), 2);
+        assert_eq!(empty.iter().filter(|it| *it == "no data yet").count(), 3);
         let nothing = page(&RatingsFile::default()).svg().unwrap();
         assert!(texts(&nothing).contains(&"no data yet".to_owned()));
         let mut some = sample(true);
@@ -173,7 +178,7 @@ mod tests {
         let dots = document.descendants();
         assert_eq!(
             dots.filter(|node| node.has_tag_name("circle")).count(),
-            11 + 10
+            11 + 11 + 10
         );
     }
 }

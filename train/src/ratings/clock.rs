@@ -1,4 +1,4 @@
-//! The time that a run has generated and trained, and the games and hours behind each of its networks: `clock.json`.
+//! The time that a run has generated and trained, and the games, evaluations and hours behind each of its networks: `clock.json`.
 //!
 //! The time counts while the loop's generator or its trainer works. Pauses of the loop don't count; matches count only while games
 //! are generated beside them. It is saved every few seconds: a kill loses no more.
@@ -6,7 +6,7 @@
 use super::json;
 use crate::error::TrainError;
 use engine::run::{Effort, RunClock, RunDirectory, write_file};
-use network::Network;
+use network::{Network, Origin};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -134,18 +134,25 @@ impl TrainingClock {
         time.since = runs.then(Instant::now);
     }
 
-    /// Records a new network, unless it is recorded; `new_games` are the games of its generation, if known.
-    pub(crate) fn record(&self, generation: u32, new_games: Option<u64>) -> Result<(), TrainError> {
+    /// Records a new network, unless it is recorded; `new_games` are the games of its generation, and `new_evaluations` those of
+    /// networks in them, if known.
+    pub(crate) fn record(
+        &self,
+        generation: u32,
+        new_games: Option<u64>,
+        new_evaluations: Option<u64>,
+    ) -> Result<(), TrainError> {
         let mut time = lock(&self.time);
         time.take();
         let before = before(&time.record, generation);
         // Without the previous network's time, this one's would cover both.
         let seconds = before.seconds.and(time.record.seconds);
-        let games = before
-            .games
-            .zip(new_games)
-            .and_then(|(before, new)| before.checked_add(new));
-        let effort = Effort { games, seconds };
+        let sum = |before: Option<u64>, new: Option<u64>| before?.checked_add(new?);
+        let effort = Effort {
+            games: sum(before.games, new_games),
+            evaluations: sum(before.evaluations, new_evaluations),
+            seconds,
+        };
         time.record.networks.entry(generation).or_insert(effort);
         time.save()
     }
@@ -164,12 +171,12 @@ impl TrainingClock {
                 run.candidate(generation),
                 run.rejected_network(generation),
             ];
-            let new_games = match places.iter().find(|path| path.exists()) {
-                Some(path) => Network::load(path)?.origin.get("new_games").cloned(),
-                None => None,
+            let origin = match places.iter().find(|path| path.exists()) {
+                Some(path) => Network::load(path)?.origin,
+                None => Origin::default(),
             };
-            let new_games = new_games.and_then(|games| games.parse().ok());
-            self.record(generation, new_games)?;
+            let number = |key: &str| origin.get(key)?.parse().ok();
+            self.record(generation, number("new_games"), number("new_evaluations"))?;
         }
         Ok(())
     }
@@ -228,7 +235,7 @@ mod tests {
         pass(&clock, 1e6);
         clock.run(true);
         pass(&clock, 3600.0);
-        clock.record(1, Some(300)).unwrap();
+        clock.record(1, Some(300), Some(9_000)).unwrap();
         clock.run(false);
         pass(&clock, 1e6);
         clock.run(true);
@@ -238,14 +245,16 @@ mod tests {
         assert_eq!(clock.missing(3), [2, 3]);
         clock.run(true);
         pass(&clock, 1800.0);
-        clock.record(2, Some(50)).unwrap();
+        clock.record(2, Some(50), Some(1_000)).unwrap();
         // Once more, as after a kill.
         pass(&clock, 1800.0);
-        clock.record(2, Some(50)).unwrap();
+        clock.record(2, Some(50), Some(1_000)).unwrap();
         let found = efforts(&run).unwrap();
         assert_eq!(found.keys().copied().collect::<Vec<_>>(), [0, 1, 2]);
         let games = found.values().map(|effort| effort.games.unwrap());
         assert_eq!(games.collect::<Vec<_>>(), [0, 300, 350]);
+        let evaluations = found.values().map(|effort| effort.evaluations.unwrap());
+        assert_eq!(evaluations.collect::<Vec<_>>(), [0, 9_000, 10_000]);
         for (generation, hours) in [(0, 0.0), (1, 1.0), (2, 2.0)] {
             let found = found[&generation].hours().unwrap();
             assert!((found - hours).abs() < 0.05, "{generation}: {found}");
@@ -258,12 +267,13 @@ mod tests {
         let clock = TrainingClock::open(&run, 2).unwrap();
         clock.run(true);
         assert_eq!(clock.missing(2), [1, 2]);
-        clock.record(1, Some(10)).unwrap();
-        clock.record(2, None).unwrap();
-        clock.record(3, Some(10)).unwrap();
+        clock.record(1, Some(10), Some(400)).unwrap();
+        clock.record(2, None, Some(400)).unwrap();
+        clock.record(3, Some(10), Some(400)).unwrap();
         let found = efforts(&run).unwrap();
         assert_eq!(found[&1].games, Some(10));
         assert_eq!((found[&2].games, found[&3].games), (None, None));
+        assert_eq!(found[&3].evaluations, Some(1_200));
         assert!(
             found
                 .iter()
@@ -279,7 +289,7 @@ mod tests {
         // As if killed: nothing of it is saved.
         std::mem::forget(clock);
         let clock = TrainingClock::open(&run, 1).unwrap();
-        clock.record(1, Some(10)).unwrap();
+        clock.record(1, Some(10), Some(400)).unwrap();
         assert!(efforts(&run).unwrap()[&1].hours().is_some());
     }
 

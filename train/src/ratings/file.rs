@@ -38,6 +38,9 @@ pub(crate) struct RatedPlayer {
     /// Of a network: the games generated for it and for earlier ones, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) generated_games: Option<u64>,
+    /// Of a network: the evaluations by networks in these games, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) generated_evaluations: Option<u64>,
     /// Of a network: the hours of generating these and of training, if measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) hours: Option<f64>,

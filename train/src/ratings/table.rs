@@ -133,6 +133,7 @@ impl RatingTable {
                 behind_newest: behind.map(|it| [-it.high, -it.low].map(rounded)),
                 games: self.games_of(player),
                 generated_games: effort.games,
+                generated_evaluations: effort.evaluations,
                 // In steps of four seconds.
                 hours: effort
                     .hours()
@@ -260,6 +261,7 @@ mod tests {
         let effort = |generation: u32| {
             let effort = Effort {
                 games: Some(100 * u64::from(generation)),
+                evaluations: Some(9_000 * u64::from(generation)),
                 seconds: Some(1_800.0 * f64::from(generation)),
             };
             (generation, effort)
@@ -346,6 +348,7 @@ mod tests {
         assert_eq!(ratings[2]["player"], "00001");
         assert_eq!(ratings[2]["generation"], 1);
         assert_eq!(ratings[2]["generated_games"], 100);
+        assert_eq!(ratings[2]["generated_evaluations"], 9_000);
         assert_eq!(ratings[2]["hours"], 0.5);
         assert_eq!(ratings[3].get("generated_games"), None, "not known");
         assert!(!text.contains("-0.0"), "{text}");

@@ -268,6 +268,7 @@ fn begin(
         cursor: Cursor::default(),
         supply: supply.state().clone(),
         new_games: new.games,
+        new_evaluations: Some(new.evaluations),
         new_rows: new.training_rows,
         dropped: 0,
         parent: parent.network.identity,

@@ -30,6 +30,9 @@ pub(crate) struct TrainingState {
     pub(crate) supply: SupplyState,
     /// The games that have come since the previous generation's last look.
     pub(crate) new_games: u64,
+    /// The evaluations by networks in them. Checkpoints of older versions lack it.
+    #[serde(default)]
+    pub(crate) new_evaluations: Option<u64>,
     /// Their training rows.
     pub(crate) new_rows: u64,
     /// The batches of this generation that were dropped because their losses or gradients were not finite.
@@ -46,6 +49,7 @@ impl TrainingState {
     /// Counts games that have come during the generation's training.
     pub(crate) fn add_new(&mut self, new: WindowCounts) {
         self.new_games += new.games;
+        self.new_evaluations = self.new_evaluations.map(|sum| sum + new.evaluations);
         self.new_rows += new.training_rows;
     }
 
@@ -78,9 +82,12 @@ impl TrainingState {
             let name = format!("{rows}{}_loss", head.name());
             Some((name, format!("{:.4}", loss?)))
         });
+        let evaluations = self.new_evaluations.map(|count| count.to_string());
+        let evaluations = evaluations.map(|count| ("new_evaluations".to_owned(), count));
         let version = ("version".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
         let parent = ("parent".to_owned(), self.parent.clone());
         let texts = [version, parent].into_iter();
-        texts.chain(numbers).chain(losses).collect()
+        let all = texts.chain(numbers).chain(evaluations);
+        all.chain(losses).collect()
     }
 }

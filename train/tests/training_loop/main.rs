@@ -162,6 +162,10 @@ fn check_ratings(run: &Path) {
         .collect();
     assert!(generated[0] == 0 && generated[1] >= 30, "{generated:?}");
     assert!(generated[2] >= 54, "{generated:?}");
+    let evaluations = |place: usize| networks[place]["generated_evaluations"].as_u64().unwrap();
+    // `uniform` plays the first games.
+    assert_eq!((evaluations(0), evaluations(1)), (0, 0));
+    assert!(evaluations(2) > 54, "{networks:?}");
     let hours = networks.iter().map(|it| it["hours"].as_f64().unwrap());
     assert!(hours.is_sorted_by(|a, b| a <= b));
     let plot = std::fs::read_to_string(run.join("logs/ratings.svg")).unwrap();

@@ -36,6 +36,7 @@ fn state(generation: u32, step: u64) -> TrainingState {
             window_rows: 9,
         },
         new_games: 5,
+        new_evaluations: Some(40),
         new_rows: 6,
         dropped: 1,
         parent: "x".into(),
