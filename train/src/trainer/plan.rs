@@ -372,7 +372,7 @@ fn number_in(file: &NetworkFile, key: &str) -> Option<u64> {
 ///
 /// # Errors
 /// One that is not allowed.
-pub(crate) fn refuse_changes(
+pub(crate) fn allowed_changes(
     run: &RunDirectory,
     config: &Config,
     checkpoint: &Checkpoint,
@@ -389,7 +389,7 @@ fn check_changes(
     config: &Config,
     checkpoint: &Checkpoint,
 ) -> Result<Vec<String>, TrainError> {
-    let changes = refuse_changes(run, config, checkpoint)?;
+    let changes = allowed_changes(run, config, checkpoint)?;
     for change in &changes {
         say(&format!("changed since the last checkpoint: {change}"));
     }

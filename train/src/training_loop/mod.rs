@@ -43,7 +43,7 @@ use crate::trainer::change::changed;
 use crate::trainer::checkpoint;
 use crate::trainer::lock::lock_run;
 use crate::trainer::metrics::LoopPhase;
-use crate::trainer::plan::{TrainingBudget, refuse_changes};
+use crate::trainer::plan::{TrainingBudget, allowed_changes};
 use crate::trainer::training::{TrainingEnd, train};
 use crate::trainer::workers_seen::WorkersSeen;
 use anyhow::{Context, Result, ensure};
@@ -124,7 +124,7 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<Exit> {
     if trained < config.training_loop.generations {
         // The trainer would refuse a checkpoint of another version, or a change, only after the first games and matches.
         if let Some(checkpoint) = checkpoint::newest(&run.checkpoints())? {
-            refuse_changes(&run, &config, &checkpoint)?;
+            allowed_changes(&run, &config, &checkpoint)?;
         }
     }
     let seed = begin_or_resume(&run, &config, arguments.seed)?;
