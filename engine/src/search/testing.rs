@@ -1,5 +1,6 @@
 //! What the tests of the search try it with: evaluators that know nothing and yet have an opinion, and random positions.
 
+use super::modes::Strategy;
 use super::{
     Evaluation, Evaluations, Evaluator, EvaluatorError, Noise, Query, Search, SearchOptions,
 };
@@ -24,6 +25,20 @@ pub(super) fn learning(mode: SearchMode, evaluations: u32) -> SearchOptions {
         }),
         loss_proof_limit: Some(20_000),
         ..SearchOptions::strongest(&SearchConfig::default(), evaluations)
+    }
+}
+
+/// The visits that a finished search has counted. None where steps that were made final were taken back, as their turn loses: the
+/// simulations below them have left no count.
+pub(super) fn counted_visits(search: &Search) -> Option<u32> {
+    match search.strategy() {
+        Strategy::Puct(turn) => {
+            let state = search.state();
+            let below = turn.started_below().next().map_or(0, |(_, visits)| visits);
+            let counted = 1 + state.tree.edge_visits(state.root) + below;
+            (below > 0 || counted >= search.decision()?.visits).then_some(counted)
+        }
+        Strategy::Gumbel(turn) => Some(turn.candidates().iter().map(|one| one.visits).sum()),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Tests of searches with several leaves in flight.
 
-use super::super::modes::Strategy;
-use super::super::testing::{Hashed, answer, few_turns, history_of, learning, random_game};
+use super::super::testing::{
+    Hashed, answer, counted_visits, few_turns, history_of, learning, random_game,
+};
 use super::super::tree::{NodeKind, Tree};
 use super::super::{Budget, Evaluation, Search, SearchOptions};
 use crate::config::SearchMode;
@@ -67,18 +68,9 @@ fn visits_add_up_and_nothing_stays_in_flight() {
                     continue;
                 }
                 check_visits(&state.tree);
-                let counted = match search.strategy() {
-                    Strategy::Puct(turn) => {
-                        let below = turn.started_below().map(|one| one.1).next().unwrap_or(0);
-                        let counted = 1 + state.tree.edge_visits(state.root) + below;
-                        // Steps that were made final, and taken back as their turn loses, have left no count.
-                        if below == 0 && counted < decision.visits {
-                            taken_back += 1;
-                            continue;
-                        }
-                        counted
-                    }
-                    Strategy::Gumbel(turn) => turn.candidates().iter().map(|one| one.visits).sum(),
+                let Some(counted) = counted_visits(&search) else {
+                    taken_back += 1;
+                    continue;
                 };
                 assert_eq!(counted, decision.visits, "{mode:?}, {leaves} in {position}");
                 counted_up += 1;
