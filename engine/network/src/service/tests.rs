@@ -282,12 +282,12 @@ fn memory_that_runs_out_halves_the_batches_and_loses_nothing() {
         for note in notes.iter() {
             assert!(note.contains("device cuda:3: out of memory"), "{note}");
         }
-        for (note, size) in notes.iter().zip(sizes) {
+        // In any order: one thread of the device may halve again before the other has told.
+        for size in sizes {
             let (rows, left) = (format!("{size} rows of test"), size / 2);
-            assert!(
-                note.contains(&rows) && note.contains(&format!("at most {left} rows")),
-                "{note}"
-            );
+            let left = format!("at most {left} rows");
+            let is_told = |note: &String| note.contains(&rows) && note.contains(&left);
+            assert!(notes.iter().any(is_told), "{rows}, {left}: {notes:?}");
         }
     }
 }
