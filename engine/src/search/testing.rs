@@ -28,15 +28,16 @@ pub(super) fn learning(mode: SearchMode, evaluations: u32) -> SearchOptions {
     }
 }
 
-/// The visits that a finished search has counted. None where steps that were made final were taken back, as their turn loses: the
-/// simulations below them have left no count.
+/// The visits that a finished search has counted. None where it is fewer than there were, and no step is final: those that were
+/// made final have been taken back, as their turn loses, and the simulations below them have left no count.
 pub(super) fn counted_visits(search: &Search) -> Option<u32> {
     match search.strategy() {
         Strategy::Puct(turn) => {
             let state = search.state();
             let below = turn.started_below().next().map_or(0, |(_, visits)| visits);
             let counted = 1 + state.tree.edge_visits(state.root) + below;
-            (below > 0 || counted >= search.decision()?.visits).then_some(counted)
+            let visits = search.decision().unwrap().visits;
+            (below > 0 || counted >= visits).then_some(counted)
         }
         Strategy::Gumbel(turn) => Some(turn.candidates().iter().map(|one| one.visits).sum()),
     }
