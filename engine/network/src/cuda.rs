@@ -4,6 +4,7 @@
 //! launched. The driver's own interface is stable and small. It is queried once, before libtorch's CUDA half is loaded.
 
 mod driver;
+mod system;
 
 pub(super) use system::load_libtorch;
 
@@ -26,15 +27,6 @@ pub(super) struct Cuda {
     runtime: u32,
     /// The environment variable `CUDA_VISIBLE_DEVICES`.
     visible: Option<String>,
-}
-
-/// What a device is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct DeviceDescription {
-    /// The name that the driver gives a GPU, and the system a CPU.
-    pub(super) name: String,
-    /// A GPU's compute capability, major and minor.
-    pub(super) capability: Option<(u32, u32)>,
 }
 
 impl Cuda {
@@ -72,14 +64,10 @@ impl Cuda {
         })
     }
 
-    /// GPU `number`, which is there.
-    pub(super) fn description(&self, number: u16) -> Result<DeviceDescription, String> {
-        let driver = self.driver.as_ref().map_err(String::clone)?;
-        let gpu = self.check(driver, number)?;
-        Ok(DeviceDescription {
-            name: gpu.map_or("unknown GPU", |gpu| &gpu.name).to_owned(),
-            capability: gpu.map(|gpu| gpu.capability),
-        })
+    /// GPU `number`, if libtorch can use it and the driver has the functions that describe it.
+    pub(super) fn gpu(&self, number: u16) -> Option<&Gpu> {
+        let driver = self.driver.as_ref().ok()?;
+        self.check(driver, number).ok()?
     }
 
     /// Checks that libtorch can use GPU `number`, as far as the driver has the functions for it.
@@ -150,26 +138,6 @@ fn in_words(version: u32) -> String {
     format!("{}.{}", version / 1000, version % 1000 / 10)
 }
 
-#[cfg(target_os = "linux")]
-mod system;
-
-#[cfg(not(target_os = "linux"))]
-mod system {
-    use super::driver::Driver;
-
-    pub(super) fn driver() -> Result<Driver, String> {
-        Err("CUDA is used on Linux only".into())
-    }
-
-    pub(super) fn runtime() -> Option<u32> {
-        None
-    }
-
-    pub(in super::super) fn load_libtorch() -> Result<(), String> {
-        Err("CUDA is used on Linux only".into())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,8 +187,7 @@ mod tests {
         assert_eq!(two().open(0, || Ok(())), Ok(()));
         let newer = machine(13_020, Ok(vec![gpu("NVIDIA T4", (7, 5))]));
         assert_eq!(newer.open(0, || Ok(())), Ok(()));
-        let DeviceDescription { name, capability } = two().description(0).unwrap();
-        assert_eq!((name.as_str(), capability), ("NVIDIA H100", Some((9, 0))));
+        assert_eq!(two().gpu(0), Some(&gpu("NVIDIA H100", (9, 0))));
     }
 
     #[test]
@@ -268,7 +235,7 @@ mod tests {
     fn a_driver_without_the_functions_is_left_to_libtorch() {
         let silent = fails(Failure::NOT_FOUND, "");
         assert_eq!(silent.open(7, || Ok(())), Ok(()));
-        assert_eq!(silent.description(7).unwrap().name, "unknown GPU");
+        assert_eq!(silent.gpu(7), None);
     }
 
     #[test]
@@ -277,7 +244,7 @@ mod tests {
             error(&two(), 1),
             "the GPU is too old: Tesla V100 has compute capability 7.0, and this libtorch has kernels for 7.5 and later: use another"
         );
-        assert!(two().description(1).is_err());
+        assert_eq!(two().gpu(1), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Where a network computes.
 
-use crate::cuda::{Cuda, DeviceDescription, load_libtorch};
+use crate::cuda::{Cuda, load_libtorch};
 use crate::error::NetworkError;
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -112,34 +112,6 @@ impl Device {
             _ => Err(fault("libtorch can't make a stream there")),
         }
     }
-
-    /// What the device is; nothing is loaded for it.
-    ///
-    /// # Errors
-    ///
-    /// A CUDA device that can't be used.
-    pub(crate) fn description(self) -> Result<DeviceDescription, NetworkError> {
-        match self {
-            Self::Cpu | Self::CpuService => Ok(DeviceDescription {
-                name: cpu_name(),
-                capability: None,
-            }),
-            Self::Cuda(number) => {
-                let description = Cuda::of_this_machine().description(number);
-                description.map_err(|reason| NetworkError::device(self, reason))
-            }
-        }
-    }
-}
-
-/// The CPU's model, or its architecture where the system doesn't say it.
-fn cpu_name() -> String {
-    let information = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let mut lines = information.lines().filter_map(|line| line.split_once(':'));
-    let model = lines.find(|(key, _)| key.trim() == "model name");
-    model
-        .map_or(std::env::consts::ARCH, |(_, name)| name.trim())
-        .to_owned()
 }
 
 static SINGLE_THREADED: AtomicBool = AtomicBool::new(false);
@@ -204,12 +176,6 @@ mod tests {
             let message = Device::Cuda(999).open().unwrap_err().to_string();
             assert!(message.starts_with("device cuda:999: "), "{message}");
         }
-    }
-
-    #[test]
-    fn a_processor_has_a_name() {
-        let description = Device::Cpu.description().unwrap();
-        assert_ne!(description.name, "");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The types that a network computes with when it plays, and when it is trained.
 
+use crate::cuda::Cuda;
 use crate::device::Device;
 use crate::error::NetworkError;
 use engine::config::{Precision, TrainingPrecision};
@@ -87,7 +88,8 @@ fn gpu_has_fast_bf16(number: u16) -> bool {
 
 /// The compute capability of a GPU; none where the driver doesn't tell it.
 fn capability(number: u16) -> Option<(u32, u32)> {
-    Device::Cuda(number).description().ok()?.capability
+    let gpu = Cuda::of_this_machine().gpu(number)?;
+    Some(gpu.capability)
 }
 
 /// Whether the CPU computes bf16 faster than fp32: with AMX, or AMD's AVX-512 BF16. Intel's AVX-512 BF16 has half the

@@ -69,7 +69,7 @@ pub enum Precision {
     Auto,
     /// 32-bit floats.
     Fp32,
-    /// 16-bit floats with the exponents of 32-bit ones. Works on every CPU, but is slow without hardware support.
+    /// 16-bit floats with the exponents of 32-bit ones. A CPU needs AVX-512 (BW, VL and DQ) or AVX-NE-CONVERT for it.
     Bf16,
     /// 16-bit floats with more digits and fewer exponents than bf16. CUDA only.
     Fp16,

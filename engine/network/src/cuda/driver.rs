@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Major and minor.
-pub(super) type Capability = (u32, u32);
+pub(crate) type Capability = (u32, u32);
 
 /// The NVIDIA driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,9 +16,9 @@ pub(super) struct Driver {
 
 /// A GPU that this process sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Gpu {
-    pub(super) name: String,
-    pub(super) capability: Capability,
+pub(crate) struct Gpu {
+    pub(crate) name: String,
+    pub(crate) capability: Capability,
 }
 
 /// A call of the driver that failed.

@@ -202,14 +202,16 @@ impl EvaluationService {
         let loaded = self.result_of(place, first)?;
         let made = loaded.others.into_iter().zip(1..).map(|(make, thread)| {
             self.in_thread(place, thread, move |networks| {
-                networks.insert(id, make()?);
-                Ok(())
+                let (forward, note) = make()?;
+                networks.insert(id, forward);
+                Ok(note)
             })
         });
+        let mut notes = loaded.notes;
         for made in made.collect::<Vec<_>>() {
-            self.result_of(place, made)?;
+            notes.extend(self.result_of(place, made)?);
         }
-        loaded.notes.iter().for_each(|note| (self.notes)(note));
+        notes.iter().for_each(|note| (self.notes)(note));
         Ok((loaded.sizes, loaded.used))
     }
 

@@ -5,6 +5,7 @@ use super::queue::BatchSize;
 use super::tuning_cache::TuningCache;
 use crate::architecture::Architecture;
 use crate::batch_tuning::{BatchTuning, MAX_BATCH, tune};
+use crate::cuda::Cuda;
 use crate::device::Device;
 use crate::error::NetworkError;
 use crate::model::Network;
@@ -46,8 +47,9 @@ impl ServiceDevice {
     }
 }
 
-/// Makes what a thread evaluates a network with, in that thread.
-pub(super) type Make = Box<dyn FnOnce() -> Result<Box<dyn Forward>, NetworkError> + Send>;
+/// Makes what a thread evaluates a network with, in that thread; with a note if it computes otherwise than the first thread.
+pub(super) type Make =
+    Box<dyn FnOnce() -> Result<(Box<dyn Forward>, Option<String>), NetworkError> + Send>;
 
 /// Makes a network ready in a device's first thread.
 pub(super) type Load = Box<dyn FnOnce() -> Result<(Box<dyn Forward>, Loaded), NetworkError> + Send>;
@@ -122,18 +124,26 @@ impl LoadRequest {
             ));
         }
         sizes.truncate(fitting.len());
+        let is_fused = tuning.as_ref().is_some_and(|tuning| tuning.fused);
         let others = (1..self.threads).map(|_| {
             let (body, check, sizes) =
                 (forward.body.shallow_clone(), check.clone(), fitting.clone());
             Box::new(move || {
                 device.use_own_stream()?;
                 let mut forward = PackedForward::new(body, device, precision, capacity)?;
+                let mut note = None;
                 // cuDNN chooses for each thread.
-                if forward.check(&check, &sizes).is_err() {
-                    forward.body.set_fused(false);
-                    forward.check(&check, &sizes)?;
+                match forward.check(&check, &sizes) {
+                    Err(error) if is_fused => {
+                        note = Some(format!(
+                            "device {device}: a thread does not use cuDNN's fused convolutions: {error}"
+                        ));
+                        forward.body.set_fused(false);
+                        forward.check(&check, &sizes)?;
+                    }
+                    checked => drop(checked?),
                 }
-                Ok(Box::new(forward) as Box<dyn Forward>)
+                Ok((Box::new(forward) as Box<dyn Forward>, note))
             }) as Make
         });
         let loaded = Loaded {
@@ -159,9 +169,13 @@ impl LoadRequest {
         notes: &mut Vec<String>,
     ) -> Result<BatchTuning, NetworkError> {
         let Architecture { blocks, channels } = self.network.architecture();
+        let gpu = match self.device {
+            Device::Cuda(number) => Cuda::of_this_machine().gpu(number),
+            Device::Cpu | Device::CpuService => None,
+        };
         let key = format!(
             "{}, {blocks}x{channels}, {precision}, {}",
-            self.device.description()?.name,
+            gpu.map_or("unknown GPU", |gpu| &gpu.name),
             env!("CARGO_PKG_VERSION")
         );
         let known = self.cache().get(&key);

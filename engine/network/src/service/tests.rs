@@ -132,18 +132,19 @@ impl Setup {
         let makes = self.behaviours.iter().map(|behaviour| {
             let behaviour = behaviour.clone();
             Box::new(move || {
-                Ok(Box::new(Fake {
+                let fake = Box::new(Fake {
                     behaviour,
                     batches: 0,
                     rows: Vec::new(),
                     evaluated: Vec::new(),
-                }) as Box<dyn Forward>)
+                });
+                Ok((fake as Box<dyn Forward>, None))
             }) as Make
         });
         let mut makes: Vec<Make> = makes.collect();
         let (device, sizes) = (self.device, untimed(&self.sizes));
         Box::new(move || {
-            let first = makes.remove(0)()?;
+            let (first, _) = makes.remove(0)()?;
             let loaded = Loaded {
                 others: makes,
                 sizes,
