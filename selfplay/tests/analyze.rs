@@ -427,7 +427,7 @@ fn an_interrupt_ends_the_search_with_its_report() {
     for (limits, code) in limits {
         let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_selfplay"))
             .args(["analyze", "--position", QUIET, "--json"])
-            .args(["--network", "material", "--memory", "100000"])
+            .args(["--network", "material", "--memory", "16384"])
             .args(limits)
             .stdout(Stdio::piped())
             .spawn()

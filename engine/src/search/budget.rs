@@ -18,7 +18,8 @@ pub struct Budget {
     /// for play: what training learns from a search, its value above all, still changes.
     pub stops_when_decided: bool,
     /// MiB that the tree may take. Once they are used up it grows no more, and simulations continue with the nodes that there are. In
-    /// mode `puct` one that would have to go beyond them is no visit, but uses up as much of the budget as one.
+    /// mode `puct` one that would have to go beyond them is no visit, but uses up as much of the budget as one. At most
+    /// 16,384 count.
     pub memory_mib: u32,
 }
 
@@ -65,7 +66,7 @@ impl Budget {
 
     /// Bytes that the tree may take.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.memory_mib as usize * (1 << 20)
+        self.memory_mib.min(MAX_MEMORY_MIB) as usize * (1 << 20)
     }
 
     /// The simulations that it allows, if it limits them.
@@ -77,6 +78,9 @@ impl Budget {
     }
 }
 
+/// The most MiB that a tree may take: its edges, of 4 bytes each, are numbered in 32 bits.
+const MAX_MEMORY_MIB: u32 = 16_384;
+
 /// MiB that a tree may take by default: some 4 million visits.
 pub(super) const DEFAULT_MEMORY_MIB: u32 = 1_024;
 
@@ -85,7 +89,7 @@ pub(super) const DEFAULT_MEMORY_MIB: u32 = 1_024;
 const MAX_IDLE_SIMULATIONS: u32 = 100_000;
 
 /// What has been used of a budget.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Spent {
     pub(super) visits: u32,
     /// Simulations that ended where the tree had no room, and are no visits.
@@ -99,22 +103,6 @@ pub(super) struct Spent {
 }
 
 impl Spent {
-    pub(super) fn nothing() -> Self {
-        Self {
-            visits: 0,
-            idle: 0,
-            evaluations: 0,
-            simulations_at_evaluation: 0,
-            begun: None,
-            is_stopped: false,
-        }
-    }
-
-    /// The clock runs from now on.
-    pub(super) fn begin(&mut self) {
-        self.begun = Some(Instant::now());
-    }
-
     pub(super) fn time(&self) -> Duration {
         self.begun.map_or(Duration::ZERO, |begun| begun.elapsed())
     }

@@ -57,7 +57,7 @@ pub(super) struct Choice {
 /// The turn that wins at once, if there is one.
 pub(super) fn winning_choice(state: &SearchState, history: &History) -> Option<Choice> {
     let value = state.tree.node_value(state.root);
-    let wins_at_once = value.proof.wins(state.side()) && value.turns_to_end == 1;
+    let wins_at_once = value.wins(state.side()) && value.turns_to_end == 1;
     if !(state.options.goal_solver && wins_at_once) {
         return None;
     }
@@ -85,7 +85,7 @@ pub(super) fn decide(state: &SearchState, choice: Choice) -> Decision {
         actions,
         value: win_probability(Side::Gold, choice.advantage),
         own_value: win_probability(Side::Gold, root.own_value),
-        proven_winner: state.tree.node_value(state.root).proof.winner(),
+        proven_winner: state.tree.node_value(state.root).proof,
         visits: state.spent.visits,
         evaluations: state.spent.evaluations,
         targets: choice.targets,

@@ -211,7 +211,7 @@ fn select<const VIRTUAL_VISITS: bool>(
         };
         let child = tree.node_value(child);
         let may_be_excluded = child.proof.is_some() || !avoided.is_empty();
-        if may_be_excluded && (child.proof.loses(mover) || avoided.contains(&edge)) {
+        if may_be_excluded && (child.loses(mover) || avoided.contains(&edge)) {
             if !avoided.contains(&edge)
                 && longest.is_none_or(|(turns, _)| child.turns_from_before() > turns)
             {
@@ -243,7 +243,7 @@ fn select<const VIRTUAL_VISITS: bool>(
         let link = tree.link(id, *edge);
         let is_lost = link
             .child()
-            .is_some_and(|child| tree.node_value(child).proof.loses(mover));
+            .is_some_and(|child| tree.node_value(child).loses(mover));
         link.visits == 0 && !is_lost && !avoided.contains(edge)
     };
     let first = if untried_links > 0 { 0 } else { links.len() };

@@ -216,8 +216,8 @@ pub(super) fn visit_weight(tree: &Tree, id: NodeId, edge: usize) -> f64 {
     let Some(child) = link.child() else {
         return 0.0;
     };
-    match tree.node_value(id).proof.winner() {
-        None if tree.node_value(child).proof.loses(mover) => 0.0,
+    match tree.node_value(id).proof {
+        None if tree.node_value(child).loses(mover) => 0.0,
         None => link.visits.into(),
         Some(_) if is_best_of_proven(tree, id, child) => f64::from(link.visits).max(1.0),
         Some(_) => 0.0,

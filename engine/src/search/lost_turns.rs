@@ -6,7 +6,7 @@
 use super::decision::{TurnActions, actions_of};
 use super::flow::{Arrival, Flow};
 use super::state::SearchState;
-use super::tree::{advantage_of, greatest};
+use super::tree::greatest;
 use arimaa::rules::{
     Action, History, Position, Side, Step, StepState, TURN_STEPS, Turn, TurnEnumerator,
 };
@@ -138,10 +138,8 @@ fn other_turns_within(
         let known = search
             .tree
             .find(&end)
-            .map(|node| search.tree.node_value(node).proof);
-        let winner = known
-            .and_then(|proof| proof.winner())
-            .or_else(|| search.tree.decided(&end).map(|(winner, _)| winner));
+            .and_then(|node| search.tree.node_value(node).proof);
+        let winner = known.or_else(|| search.tree.decided(&end).map(|(winner, _)| winner));
         if winner == Some(enemy) {
             continue;
         }
@@ -193,11 +191,6 @@ pub(super) fn longest_resistance<R: Rng>(search: &SearchState, rng: &mut R) -> O
     let end = greatest(complete, resistance)?;
     let path = flow.path_to(end.node, rng);
     (!path.is_empty()).then(|| actions_of(&search.tree, &path))
-}
-
-/// The value of a root whose turns are all lost, as Gold's advantage.
-pub(super) fn lost_advantage(search: &SearchState) -> f32 {
-    advantage_of(search.side().opponent())
 }
 
 #[cfg(test)]

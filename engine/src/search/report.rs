@@ -15,7 +15,7 @@ pub use turns::Proven;
 mod tests;
 
 use super::state::SearchState;
-use super::tree::{NodeKind, Proof, win_probability};
+use super::tree::{NodeKind, win_probability};
 use super::turn_search::Search;
 use crate::config::SearchMode;
 use arimaa::rules::{Position, Side};
@@ -158,7 +158,7 @@ impl Search {
             gold_value,
             own_value: (root.kind == NodeKind::Expanded)
                 .then(|| win_probability(side, root.own_value)),
-            proven: node_value.proof.winner().map(|winner| Proven {
+            proven: node_value.proof.map(|winner| Proven {
                 winner,
                 turns: node_value.turns_to_end,
             }),
@@ -213,8 +213,8 @@ impl Search {
         let root = state.tree.node(state.root);
         let node_value = state.tree.node_value(state.root);
         let movers = match node_value.proof {
-            Proof::Unknown => self.strategy().value(state),
-            Proof::Gold | Proof::Silver => None,
+            None => self.strategy().value(state),
+            Some(_) => None,
         };
         let seen = (root.kind != NodeKind::Unexpanded)
             .then(|| win_probability(Side::Gold, node_value.value));

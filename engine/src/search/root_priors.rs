@@ -36,7 +36,7 @@ impl RootPriors {
         rng: &mut R,
     ) -> Option<&[f32]> {
         let as_evaluated = options.noise.is_none() && options.prior_temperature == 1.0;
-        if as_evaluated || tree.node(id).start() != self.root {
+        if as_evaluated || tree.node(id).start != self.root {
             return None;
         }
         let Self {

@@ -63,7 +63,7 @@ impl SearchState {
         if batch.holds(node) {
             return;
         }
-        let of_root_turn = self.tree.node(node).start() == self.root;
+        let of_root_turn = self.tree.node(node).start == self.root;
         if let Some(query) = self.tree.prepare(node, history, of_root_turn) {
             batch.push(node, query);
         }
@@ -98,7 +98,7 @@ impl SearchState {
         for node in self.nodes_along(actions).into_iter().rev() {
             self.tree.update(node);
         }
-        self.tree.node_value(end).proof.loses(self.side())
+        self.tree.node_value(end).loses(self.side())
     }
 
     /// The nodes of the root's turn that some actions lead through, the root first, as far as there are nodes: those before

@@ -91,7 +91,7 @@ fn improved_policy(tree: &Tree, id: NodeId, value_scale: f32) -> Vec<f32> {
     let mover = tree.side(id);
     let is_lost = |edge: usize| {
         tree.child(id, edge)
-            .is_some_and(|child| tree.node_value(child).proof.loses(mover))
+            .is_some_and(|child| tree.node_value(child).loses(mover))
     };
     let lost: Vec<bool> = (0..priors.len()).map(is_lost).collect();
     let none_left = lost.iter().all(|&lost| lost);

@@ -15,7 +15,7 @@ use arimaa::rules::{History, Phase, Position, StepState, TurnEnumerator};
 use rand::Rng;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Why a search can't be run.
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +76,7 @@ impl Search {
                 root: NodeId::default(),
                 position: *position,
                 root_priors: RootPriors::default(),
-                spent: Spent::nothing(),
+                spent: Spent::default(),
                 turns_deep: 0,
                 deepest: 0,
                 forbidden_key: 0,
@@ -161,7 +161,7 @@ impl Search {
         state.tree.check_goal(state.root);
         state.tree.check_immobilization(state.root);
         state.root_priors.clear(state.root);
-        state.spent = Spent::nothing();
+        state.spent = Spent::default();
         state.spent.is_stopped =
             options.budget.stops_when_decided && has_one_turn(position, history);
         (state.turns_deep, state.deepest) = (0, 0);
@@ -179,9 +179,8 @@ impl Search {
     /// The answers are applied in the order in which the leaves were handed out, once all are there: what is decided doesn't
     /// depend on their order.
     pub fn leaves<R: Rng>(&mut self, history: &History, rng: &mut R) -> &[Query] {
-        if self.state.spent.begun.is_none() {
-            self.state.spent.begin();
-        }
+        let begun = &mut self.state.spent.begun;
+        begun.get_or_insert_with(Instant::now);
         while self.decision.is_none() && !self.batch.is_waiting() {
             self.state.apply(&mut self.batch);
             if let Some(choice) = self.choose(history, rng) {

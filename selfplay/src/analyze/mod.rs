@@ -38,7 +38,7 @@ pub(crate) struct AnalyzeArguments {
     #[arg(long, value_name = "MODE")]
     mode: Option<SearchMode>,
     /// MiB for the tree, in place of `match.search.memory_mib`. A full tree is searched without growing
-    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=16_384))]
     memory: Option<u32>,
     /// Number of turns to list; the chosen one is always listed
     #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]

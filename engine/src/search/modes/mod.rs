@@ -31,19 +31,15 @@ impl Strategy {
     /// turn alone, mode `puct` finds it.
     pub(super) fn begin(search: &mut SearchState, position: &Position) -> Self {
         let options = search.options;
-        match options.mode {
-            SearchMode::Gumbel
-                if GumbelTurn::fits(position, &options) && !search.spent.is_stopped =>
-            {
-                let turn = GumbelTurn::new(position, &options);
-                let bytes = options.budget.memory_bytes() - turn.beam_bytes();
-                search.tree.set_bound(bytes);
-                Self::Gumbel(Box::new(turn))
-            }
-            SearchMode::Puct | SearchMode::Gumbel => {
-                Self::Puct(Box::new(PuctTurn::new(search.root)))
-            }
+        if options.mode == SearchMode::Gumbel
+            && !search.spent.is_stopped
+            && let Some(turn) = GumbelTurn::new(position, &options)
+        {
+            let bytes = options.budget.memory_bytes() - turn.beam_bytes();
+            search.tree.set_bound(bytes);
+            return Self::Gumbel(Box::new(turn));
         }
+        Self::Puct(Box::new(PuctTurn::new(search.root)))
     }
 
     /// Searches up to the next leaves, or to the turn's end.

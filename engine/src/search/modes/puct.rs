@@ -80,12 +80,8 @@ impl PuctTurn {
             if search.is_proven() || self.check_decided(search) {
                 return Some(self.finish(search, history, rng));
             }
-            if search
-                .tree
-                .node_value(self.source)
-                .proof
-                .loses(search.side())
-            {
+            let source = search.tree.node_value(self.source);
+            if source.loses(search.side()) {
                 // The steps made final were wrong: the rest of the budget goes to others.
                 self.take_back(search);
                 continue;
@@ -360,7 +356,7 @@ impl PuctTurn {
             let weight = |edge: usize| {
                 let lost = tree
                     .child(source, edge)
-                    .is_some_and(|child| tree.node_value(child).proof.loses(mover));
+                    .is_some_and(|child| tree.node_value(child).loses(mover));
                 if lost {
                     0.0
                 } else {
@@ -449,8 +445,8 @@ fn best_bound(search: &SearchState, arrivals: &[Arrival], visits: f64) -> Option
 fn choice(search: &SearchState, actions: TurnActions, history: &History) -> Choice {
     let tree = &search.tree;
     let root = tree.node_value(search.root);
-    let is_lost = root.proof.loses(search.side());
-    let targets = if root.proof.wins(search.side()) {
+    let is_lost = root.loses(search.side());
+    let targets = if root.wins(search.side()) {
         proven_targets(search, &actions, history)
     } else {
         search

@@ -105,7 +105,7 @@ impl<'a> KnownTurns<'a> {
             Flow::of_weights(tree, root, counted),
             Flow::of_weights(tree, root, taken),
         ];
-        if tree.node_value(root).proof.loses(search.side()) {
+        if tree.node_value(root).loses(search.side()) {
             // Nothing weighs anything but the longest resistance.
             by_visits.reverse();
         }
@@ -263,7 +263,7 @@ impl KnownTurn {
 fn proven(search: &SearchState, end: &Position, node: Option<NodeId>) -> Option<Proven> {
     let known = node.filter(|&node| search.tree.node(node).kind != NodeKind::Unexpanded);
     let (winner, turns) = match known.map(|node| search.tree.node_value(node)) {
-        Some(node_value) => (node_value.proof.winner()?, node_value.turns_to_end),
+        Some(node_value) => (node_value.proof?, node_value.turns_to_end),
         None => {
             let over = end.outcome(&History::default());
             let winner = over.map(|outcome| (outcome.winner, 0));

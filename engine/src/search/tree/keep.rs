@@ -56,10 +56,8 @@ impl Tree {
         let now = repetitions(&position, history, start == root);
         let node = self.node_mut(id);
         if node.kind == NodeKind::Expanded && node.repetitions != now {
-            let mut unexpanded = super::Node::unexpanded(node.state, node.start);
             // Its links are given up with their block: the arrays are rebuilt anyway.
-            (unexpanded.edges, unexpanded.links) = (EdgeRange::default(), Block::default());
-            *node = unexpanded;
+            *node = super::Node::unexpanded(node.state, node.start);
             let value = self.node_value_mut(id);
             *value = value.unevaluated();
         }

@@ -24,7 +24,7 @@ impl Block {
 
 #[derive(Debug)]
 pub(super) struct Links {
-    links: Vec<Link>,
+    pub(super) links: Vec<Link>,
     /// The first free block of each class; each names the next one in its first link.
     free: [u32; CLASSES],
 }
@@ -115,24 +115,12 @@ impl Links {
         self.free = [NO_CHILD; CLASSES];
     }
 
-    pub(super) fn storage(&self) -> &Vec<Link> {
-        &self.links
-    }
-
-    pub(super) fn storage_mut(&mut self) -> &mut Vec<Link> {
-        &mut self.links
-    }
-
     /// The first link of a block and the one behind its last, those that are not in use counted.
     #[cfg(test)]
     pub(super) fn place(&self, block: Block) -> (usize, usize) {
         let first = block.first as usize;
         assert!(first + block.capacity() <= self.links.len());
         (first, first + block.capacity())
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        self.links.capacity() * size_of::<Link>()
     }
 }
 

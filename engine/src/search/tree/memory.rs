@@ -1,6 +1,6 @@
 //! The memory of a tree: what it takes, what it may take, and how its arrays grow.
 
-use super::edge::Edge;
+use super::edge::{Edge, Link};
 use super::node::{Node, NodeValue};
 use super::{Tree, key_of};
 
@@ -12,7 +12,7 @@ impl Tree {
             self.nodes.shrink_to_fit();
             self.node_values.shrink_to_fit();
             self.edges.shrink_to_fit();
-            self.links.storage_mut().shrink_to_fit();
+            self.links.links.shrink_to_fit();
             self.shrink_table();
         }
     }
@@ -27,7 +27,7 @@ impl Tree {
         self.nodes.capacity() * size_of::<Node>()
             + self.node_values.capacity() * size_of::<NodeValue>()
             + self.edges.capacity() * size_of::<Edge>()
-            + self.links.bytes()
+            + self.links.links.capacity() * size_of::<Link>()
             + self.table.allocation_size()
     }
 
@@ -39,7 +39,7 @@ impl Tree {
         let more = NODES.more(&self.nodes)
             + NODES.more(&self.node_values)
             + self.edges_to_come()
-            + LINKS.more(self.links.storage())
+            + LINKS.more(&self.links.links)
             + self.table_growth();
         self.bytes() + more <= self.most_bytes
     }
@@ -70,7 +70,7 @@ impl Tree {
         NODES.make(&mut self.nodes);
         NODES.make(&mut self.node_values);
         EDGES.make(&mut self.edges);
-        LINKS.make(self.links.storage_mut());
+        LINKS.make(&mut self.links.links);
     }
 
     /// Makes room for the edges of one node.

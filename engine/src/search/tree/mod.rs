@@ -13,7 +13,7 @@ mod node;
 mod values;
 
 pub(super) use edge::{Edge, Link, NodeId};
-pub(super) use node::{Node, NodeKind, NodeValue, Proof, advantage_of, win_probability};
+pub(super) use node::{Node, NodeKind, NodeValue, advantage_of, win_probability};
 #[cfg(test)]
 pub(super) use values::decided;
 pub(super) use values::greatest;

@@ -15,45 +15,6 @@ pub(in crate::search) enum NodeKind {
     Terminal,
 }
 
-/// The winner from a node, whatever the other side does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::search) enum Proof {
-    /// Not proven.
-    Unknown,
-    /// Gold.
-    Gold,
-    /// Silver.
-    Silver,
-}
-
-impl Proof {
-    #[inline]
-    pub(in crate::search) fn winner(self) -> Option<Side> {
-        match self {
-            Self::Unknown => None,
-            Self::Gold => Some(Side::Gold),
-            Self::Silver => Some(Side::Silver),
-        }
-    }
-
-    #[inline]
-    pub(in crate::search) fn is_some(self) -> bool {
-        self != Self::Unknown
-    }
-
-    /// Whether it is a loss for a side.
-    #[inline]
-    pub(in crate::search) fn loses(self, side: Side) -> bool {
-        self.winner() == Some(side.opponent())
-    }
-
-    /// Whether it is a win for a side.
-    #[inline]
-    pub(in crate::search) fn wins(self, side: Side) -> bool {
-        self.winner() == Some(side)
-    }
-}
-
 /// A node's edges in the tree's array.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct EdgeRange {
@@ -66,7 +27,7 @@ pub(super) struct EdgeRange {
 pub(in crate::search) struct Node {
     pub(in crate::search) state: StateInTurn,
     /// The node of the turn's start.
-    pub(super) start: NodeId,
+    pub(in crate::search) start: NodeId,
     /// The evaluator's value, or the result of a game that is over: Gold's advantage, -1 to 1.
     pub(in crate::search) own_value: f32,
     /// Simulations that stopped here or went through one of its edges.
@@ -94,12 +55,6 @@ impl Node {
             repetitions: 0,
         }
     }
-
-    /// The node of the turn's start.
-    #[inline]
-    pub(in crate::search) fn start(&self) -> NodeId {
-        self.start
-    }
 }
 
 /// What the nodes before a node read of it. These lie in an array of their own: at every state of its path a simulation reads those
@@ -112,7 +67,8 @@ pub(in crate::search) struct NodeValue {
     pub(in crate::search) square: f32,
     /// Of a proven node: the turns that are still played, the present one counted, if the winner hurries and the loser does not.
     pub(in crate::search) turns_to_end: u16,
-    pub(in crate::search) proof: Proof,
+    /// The winner, whatever the other side does; none where that is not proven.
+    pub(in crate::search) proof: Option<Side>,
     /// [`STARTS_TURN`] and [`IS_EVALUATED`], or neither.
     flags: u8,
 }
@@ -131,7 +87,7 @@ impl NodeValue {
             value: 0.0,
             square: 0.0,
             turns_to_end: 0,
-            proof: Proof::Unknown,
+            proof: None,
             flags: if starts_turn { STARTS_TURN } else { 0 },
         }
     }
@@ -160,15 +116,24 @@ impl NodeValue {
         self.flags & IS_EVALUATED != 0
     }
 
-    pub(super) fn prove(&mut self, winner: Side, turns: u16) {
-        self.proof = match winner {
-            Side::Gold => Proof::Gold,
-            Side::Silver => Proof::Silver,
-        };
+    pub(in crate::search) fn prove(&mut self, winner: Side, turns: u16) {
+        self.proof = Some(winner);
         self.value = advantage_of(winner);
         self.square = 1.0;
         self.turns_to_end = turns;
         self.flags |= IS_EVALUATED;
+    }
+
+    /// Whether it is proven lost for a side.
+    #[inline]
+    pub(in crate::search) fn loses(&self, side: Side) -> bool {
+        self.proof == Some(side.opponent())
+    }
+
+    /// Whether it is proven won for a side.
+    #[inline]
+    pub(in crate::search) fn wins(&self, side: Side) -> bool {
+        self.proof == Some(side)
     }
 
     /// Of a proven node: the turns that are still played, counted from the state before it.

@@ -46,7 +46,7 @@ impl Tree {
         if kind == NodeKind::Unexpanded {
             self.make_terminal(id, winner, 1);
         } else {
-            self.prove(id, winner, 1);
+            self.node_value_mut(id).prove(winner, 1);
         }
     }
 
@@ -82,12 +82,12 @@ impl Tree {
                 continue;
             };
             visits += link.visits;
-            if child.proof.loses(mover) {
+            if child.loses(mover) {
                 lost_edges += 1;
                 lost_in = lost_in.max(child.turns_from_before());
                 continue;
             }
-            if child.proof.wins(mover) {
+            if child.wins(mover) {
                 let turns = child.turns_from_before();
                 won_in = Some(won_in.map_or(turns, |least: u16| least.min(turns)));
             }
@@ -119,14 +119,9 @@ impl Tree {
         let ends = self.links(id).iter().filter_map(|link| link.child());
         let lost = ends
             .map(|child| self.node_value(child))
-            .filter(|child| child.proof.loses(mover));
+            .filter(|child| child.loses(mover));
         let turns = lost.map(|node| node.turns_to_end).max().unwrap_or(0).max(2);
         self.node_value_mut(id).prove(mover.opponent(), turns);
-    }
-
-    /// Makes a node proven from elsewhere.
-    pub(in crate::search) fn prove(&mut self, id: NodeId, winner: Side, turns: u16) {
-        self.node_value_mut(id).prove(winner, turns);
     }
 }
 

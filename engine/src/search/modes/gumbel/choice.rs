@@ -5,7 +5,7 @@ use super::target::Improved;
 use crate::search::decision::{
     Choice, TurnActions, actions_of, finish_by_the_rules, proven_targets,
 };
-use crate::search::lost_turns::{Alternative, find_alternative, lost_advantage};
+use crate::search::lost_turns::{Alternative, find_alternative};
 use crate::search::state::SearchState;
 use crate::search::tree::{NodeKind, advantage_of, greatest};
 use arimaa::rules::History;
@@ -28,24 +28,15 @@ impl GumbelTurn {
         rng: &mut R,
     ) -> Choice {
         let side = search.side();
-        let turns = |place: &usize| {
-            search
-                .tree
-                .node_value(self.candidates[*place].end)
-                .turns_to_end
-        };
-        let is_won = |place: &usize| {
-            search
-                .tree
-                .node_value(self.candidates[*place].end)
-                .proof
-                .wins(side)
-        };
+        let value = |place: &usize| search.tree.node_value(self.candidates[*place].end);
+        let turns = |place: &usize| value(place).turns_to_end;
+        let is_won = |place: &usize| value(place).wins(side);
         let all = 0..self.candidates.len();
         let won = all.clone().filter(is_won).min_by_key(turns);
         if let Some(place) = won {
             let turns = turns(&place);
-            search.tree.prove(search.root, side, turns + 1);
+            let root = search.tree.node_value_mut(search.root);
+            root.prove(side, turns + 1);
             let actions = self.actions(place, search, rng);
             return Choice {
                 targets: proven_targets(search, &actions, history),
@@ -75,7 +66,7 @@ impl GumbelTurn {
         let mut recursion = improved.recursion(search, &self.candidates, &self.beam);
         let is_lost = self.candidates[chosen].is_lost && search.is_proven();
         let advantage = if is_lost {
-            lost_advantage(search)
+            advantage_of(search.side().opponent())
         } else {
             advantage_of(search.side())
                 * (2.0 * improved.expected_value(search, &self.candidates, self.rest_is_lost) - 1.0)

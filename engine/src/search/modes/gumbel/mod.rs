@@ -30,7 +30,7 @@ use sizes::{Sizes, halvings_to_one};
 use target::Improved;
 
 /// The state of one turn's search.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::search) struct GumbelTurn {
     sizes: Sizes,
     beam: Beam,
@@ -61,29 +61,12 @@ impl GumbelTurn {
         !self.beam.has_begun()
     }
 
-    /// Whether the budget is large enough to compare turns with.
-    pub(in crate::search) fn fits(position: &Position, options: &SearchOptions) -> bool {
-        Sizes::new(position, options).is_some()
-    }
-
-    /// The search for the turn of a position, with a budget that [`fits`](Self::fits).
-    pub(in crate::search) fn new(position: &Position, options: &SearchOptions) -> Self {
-        let sizes = Sizes::new(position, options).unwrap_or(Sizes {
-            candidates: 1,
-            beam_width: 1,
-        });
-        Self {
-            sizes,
-            beam: Beam::default(),
-            candidates: Vec::new(),
-            sampled: None,
-            halvings: 0,
-            rounds: 0,
-            left_of_round: 0,
-            replaced: 0,
-            none_is_left: false,
-            rest_is_lost: false,
-        }
+    /// The search for the turn of a position; none where the budget is too small to compare turns.
+    pub(in crate::search) fn new(position: &Position, options: &SearchOptions) -> Option<Self> {
+        Some(Self {
+            sizes: Sizes::new(position, options)?,
+            ..Self::default()
+        })
     }
 
     /// Searches up to the next leaves, or to the turn's end.
@@ -155,9 +138,9 @@ impl GumbelTurn {
         let mut is_won = false;
         for candidate in &mut self.candidates {
             search.tree.check_goal(candidate.end);
-            let proof = search.tree.node_value(candidate.end).proof;
-            is_won |= proof.wins(side);
-            if proof.loses(side) {
+            let value = search.tree.node_value(candidate.end);
+            is_won |= value.wins(side);
+            if value.loses(side) {
                 candidate.is_lost = true;
                 candidate.is_alive = false;
             }

@@ -15,7 +15,7 @@ const USUAL_CANDIDATES: u32 = 32;
 const BEAM_BYTES: usize = 16 << 10;
 
 /// How many candidates there are to be, and how wide the beam is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Sizes {
     /// The most turns that are compared.
     pub(super) candidates: u32,
@@ -29,16 +29,20 @@ impl Sizes {
     pub(super) fn new(position: &Position, options: &SearchOptions) -> Option<Self> {
         let steps = longest_turn(position.phase()) - 1;
         let is_setup = position.phase() == Phase::Setup;
-        let wanted = &options.gumbel;
+        let (candidates, beam_width) = (
+            options.gumbel.candidates.fixed(),
+            options.gumbel.beam_width.fixed(),
+        );
+        let of_memory = widest_within(options);
+        // Where time limits the search, the number of evaluations is unknown, and no more is sampled than without limits.
+        let usual = |most: u32| match options.budget.time {
+            Some(_) => most.min(USUAL_CANDIDATES),
+            None => most,
+        };
         let Some(budget) = options.budget.most_visits() else {
-            let widest = widest_within(options);
-            let candidates = wanted
-                .candidates
-                .fixed()
-                .unwrap_or(USUAL_CANDIDATES)
-                .min(widest);
-            let beam_width = wanted.beam_width.fixed().unwrap_or(candidates);
-            let beam_width = beam_width.min(widest).max(candidates);
+            let candidates = candidates.unwrap_or(USUAL_CANDIDATES).min(of_memory);
+            let beam_width = beam_width.unwrap_or(candidates);
+            let beam_width = beam_width.min(of_memory).max(candidates);
             return Some(Self {
                 candidates,
                 beam_width,
@@ -49,15 +53,12 @@ impl Sizes {
         }
         let half = budget / 2;
         let halved = |most: u32| if is_setup { most.div_ceil(2) } else { most };
-        let most = halved(wanted.candidates.fixed().unwrap_or(budget.isqrt()));
-        let candidates = most
-            .min(half / (steps + 1))
-            .min(widest_within(options))
-            .max(1);
+        let most = halved(candidates.unwrap_or_else(|| usual(budget.isqrt())));
+        let candidates = most.min(half / (steps + 1)).min(of_memory).max(1);
         let widest = (half.saturating_sub(candidates) / steps)
-            .min(widest_within(options))
+            .min(of_memory)
             .max(1);
-        let beam_width = wanted.beam_width.fixed().map_or(widest, halved);
+        let beam_width = beam_width.map_or_else(|| usual(widest), halved);
         Some(Self {
             candidates,
             beam_width: beam_width.min(widest).max(candidates),
@@ -75,13 +76,8 @@ pub(super) fn halvings_to_one(candidates: usize) -> u32 {
     candidates.max(1).next_power_of_two().trailing_zeros()
 }
 
-/// How wide a beam may be. What it holds beside the tree takes no more than half of the memory. Where time limits the search, the
-/// number of evaluations is unknown, and no more is sampled than without limits.
+/// How wide a beam may be. What it holds beside the tree takes no more than half of the memory.
 fn widest_within(options: &SearchOptions) -> u32 {
-    let of_memory = options.budget.memory_bytes() / 2 / BEAM_BYTES;
-    let of_time = match options.budget.time {
-        Some(_) => USUAL_CANDIDATES as usize,
-        None => usize::MAX,
-    };
-    of_memory.min(of_time).clamp(1, 1 << 20) as u32
+    let most = options.budget.memory_bytes() / 2 / BEAM_BYTES;
+    most.clamp(1, 1 << 20) as u32
 }

@@ -116,7 +116,7 @@ impl Improved {
             .map(|(place, one)| (one.end, place));
         let is_won = candidates
             .iter()
-            .any(|one| search.tree.node_value(one.end).proof.wins(side));
+            .any(|one| search.tree.node_value(one.end).wins(side));
         Recursion {
             improved: self,
             search,
@@ -183,7 +183,7 @@ impl Recursion<'_> {
             .iter()
             .map(|edge| f64::from(edge.prior()));
         let root = self.search.tree.node_value(self.search.root);
-        let is_lost = root.proof.loses(self.search.side());
+        let is_lost = root.loses(self.search.side());
         let weights: Vec<f64> = if is_lost || greatest == f64::NEG_INFINITY {
             priors.collect()
         } else {
@@ -227,11 +227,11 @@ impl Recursion<'_> {
         }
         let search = self.search;
         let side = search.side();
-        let proof = search.tree.node_value(node).proof;
-        let weight = if proof.loses(side) {
+        let value = search.tree.node_value(node);
+        let weight = if value.loses(side) {
             f64::NEG_INFINITY
         } else if let Some(&place) = self.ends.get(&node) {
-            let lost_beside_a_win = self.is_won && !proof.wins(side);
+            let lost_beside_a_win = self.is_won && !value.wins(side);
             if lost_beside_a_win {
                 f64::NEG_INFINITY
             } else {

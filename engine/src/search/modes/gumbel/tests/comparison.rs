@@ -25,7 +25,7 @@ fn every_candidate_is_another_turn() {
         assert!(known < 1.001, "{known} in {position}");
         replaced += u32::from(turn.candidates.iter().any(|one| one.slot.is_none()));
         let lives = turn.candidates.iter().any(|one| !one.is_lost);
-        let chosen_loses = state.tree.node_value(state.root).proof.loses(state.side());
+        let chosen_loses = state.tree.node_value(state.root).loses(state.side());
         assert!(!(lives && chosen_loses));
     }
     assert!(replaced > 10, "{replaced}");
@@ -81,7 +81,7 @@ fn what_the_beam_asks_for_is_followed() {
         }
         let evaluated = state.tree.node_ids().filter(|&id| {
             let node = state.tree.node(id);
-            node.start() == state.root && node.kind == NodeKind::Expanded
+            node.start == state.root && node.kind == NodeKind::Expanded
         });
         let evaluated: Vec<_> = evaluated.collect();
         let followed = |&id: &_| turn.beam.has_expanded(id);

@@ -47,7 +47,7 @@ impl WrittenOut {
                 is_lost: searched
                     .tree
                     .find(&end)
-                    .is_some_and(|end| searched.tree.node_value(end).proof.loses(searched.side())),
+                    .is_some_and(|end| searched.tree.node_value(end).loses(searched.side())),
                 prior: prior_of(searched, &actions),
                 candidate: searched
                     .tree
@@ -232,7 +232,7 @@ fn knows_more(searched: &SearchState, turn: &GumbelTurn) -> bool {
 /// Whether nothing that is compared is proven.
 fn is_open(searched: &SearchState, turn: &GumbelTurn) -> bool {
     let mut candidates = turn.candidates.iter();
-    candidates.all(|one| !searched.tree.node_value(one.end).proof.is_some())
+    candidates.all(|one| searched.tree.node_value(one.end).proof.is_none())
 }
 
 /// Holds the targets of a search to the policy of whole turns; says how many there were, and how many of them were 0.
@@ -472,7 +472,7 @@ fn beside_a_win_nothing_else_weighs_anything() {
             // At a state that no win goes through, the priors stay.
             let wins = |place| {
                 let child = searched.tree.child(node, place);
-                child.is_some_and(|child| searched.tree.node_value(child).proof.wins(Side::Gold))
+                child.is_some_and(|child| searched.tree.node_value(child).wins(Side::Gold))
             };
             if wins(edge) {
                 winning += 1;
