@@ -174,7 +174,11 @@ fn list_temporary(folder: &Path, generator: u32) -> Result<Vec<JournalFile>, Jou
     let mut list = Vec::new();
     for path in entries(folder)? {
         if path.extension().is_some_and(|ending| ending == "tmp") {
-            let target = JournalFile::of_path(&path.with_extension(""));
+            let mut name = path.with_extension("");
+            if name.extension().is_some_and(|ending| ending == "renewal") {
+                name.set_extension("");
+            }
+            let target = JournalFile::of_path(&name);
             let target = target.filter(|target| target.generator == generator);
             list.extend(target.map(|target| JournalFile { path, ..target }));
         }

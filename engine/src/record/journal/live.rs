@@ -5,7 +5,7 @@ use super::entry::{Entry, FileHeader, JournalCounts, read_frame};
 use super::error::{JournalError, JournalFault};
 use super::folder::{JournalFile, JournalPlace, lock_path};
 use super::reader::{FileReader, OnDamage};
-use super::writer::{Appender, NewFile};
+use super::writer::{Appender, NewFile, RENEWAL, UNFINISHED};
 use crate::files;
 use crate::record::game::GameId;
 use crate::record::shard::ShardName;
@@ -147,7 +147,7 @@ impl Shared {
     }
 
     fn renew(&self, snapshot: &Snapshot) -> Result<(), JournalError> {
-        let (mut begun, file) = self.copy(snapshot)?;
+        let (mut begun, file) = self.copy(snapshot, RENEWAL)?;
         begun.sync()?;
         let mut state = self.lock();
         // A flushing thread has been kept waiting, so that nothing of the tail is gone since.
@@ -172,7 +172,11 @@ impl Shared {
     }
 
     /// Writes what matters of a file into the next one. Left behind after an error, it is written over by the next attempt.
-    fn copy(&self, snapshot: &Snapshot) -> Result<(NewFile, JournalFile), JournalError> {
+    fn copy(
+        &self,
+        snapshot: &Snapshot,
+        ending: &str,
+    ) -> Result<(NewFile, JournalFile), JournalError> {
         let JournalPlace {
             journal, generator, ..
         } = &self.place;
@@ -184,7 +188,7 @@ impl Shared {
         let file = JournalFile::new(journal, generator, sequence, false);
         let bytes = snapshot.read()?;
         let mut reader = FileReader::new(path, &bytes, OnDamage::Fail)?;
-        let mut begun = NewFile::create(&*self.disk, &file, snapshot.header)?;
+        let mut begun = NewFile::create(&*self.disk, &file, ending, snapshot.header)?;
         while let Some((_, entry)) = reader.next()? {
             if let Some(entry) = for_games(entry, &snapshot.in_flight) {
                 begun.push(&entry)?;
@@ -265,7 +269,7 @@ impl State {
 
     /// Begins a new file with all that matters of the present one, which becomes void.
     pub(super) fn begin_file(&mut self, shared: &Shared) -> Result<(), JournalError> {
-        let (mut begun, file) = shared.copy(&self.snapshot())?;
+        let (mut begun, file) = shared.copy(&self.snapshot(), UNFINISHED)?;
         begun.complete()?;
         self.continue_in(shared, begun, file)
     }

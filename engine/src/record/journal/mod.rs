@@ -124,7 +124,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
-use writer::NewFile;
+use writer::{NewFile, UNFINISHED};
 
 /// A generator's journal. Shared by all its threads.
 pub struct Journal {
@@ -200,7 +200,7 @@ impl Journal {
         };
 
         let file = JournalFile::new(&place.journal, place.generator, sequence, false);
-        let mut begun = NewFile::create(&*disk, &file, header)?;
+        let mut begun = NewFile::create(&*disk, &file, UNFINISHED, header)?;
         for found in games.found.values() {
             begun.push_game(&found.game)?;
         }

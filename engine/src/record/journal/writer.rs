@@ -96,13 +96,15 @@ pub(super) struct NewFile {
 }
 
 impl NewFile {
-    /// Begins the file that is to be `target`. Only the holder of the generator's lock does so.
+    /// Begins the file that is to be `target`, under a name with an ending of its own: [`UNFINISHED`] or [`RENEWAL`]. Only the holder of
+    /// the generator's lock does so.
     pub(super) fn create(
         disk: &dyn Disk,
         target: &JournalFile,
+        ending: &str,
         header: FileHeader,
     ) -> Result<Self, JournalError> {
-        let path = temporary(&target.path);
+        let path = temporary(&target.path, ending);
         let storage = disk
             .create(&path)
             .map_err(|error| JournalError::of_file(&path, error))?;
@@ -194,9 +196,15 @@ impl NewFile {
     }
 }
 
+/// How the name of a file ends while it is written.
+pub(super) const UNFINISHED: &str = ".tmp";
+
+/// The same of a file that takes the place of a large one: meanwhile another may be begun, because that one is no longer relied on.
+pub(super) const RENEWAL: &str = ".renewal.tmp";
+
 /// The name that a file has while it is written.
-pub(super) fn temporary(path: &Path) -> PathBuf {
+pub(super) fn temporary(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(".tmp");
+    name.push(ending);
     name.into()
 }

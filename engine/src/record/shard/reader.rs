@@ -8,7 +8,7 @@ use super::frame::{
 };
 use crate::record::game::{FORMAT_VERSION, GameRecord, Header};
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// Where a frame is in its file.
@@ -201,11 +201,9 @@ impl Iterator for ShardReader {
 /// Reads single frames of a file.
 struct FrameReader {
     path: PathBuf,
-    file: BufReader<File>,
+    file: File,
     /// The file's size when it was opened.
     bytes: u64,
-    /// Where the file is read from next.
-    position: u64,
     /// The bytes that looked like frames' payloads and were none.
     decoys: u64,
     payload: Vec<u8>,
@@ -223,11 +221,10 @@ impl FrameReader {
             return Err(of_file(ShardFault::NotAShard));
         }
         let file = File::open(path).map_err(io)?;
-        let mut frames = Self {
+        let frames = Self {
             path: path.to_owned(),
-            file: BufReader::new(file),
+            file,
             bytes: metadata.len(),
-            position: 0,
             decoys: 0,
             payload: Vec::new(),
             unpacker: Unpacker::new().map_err(of_file)?,
@@ -258,15 +255,16 @@ impl FrameReader {
         // The length is at most `MAX_FRAME_BYTES`, and all of it is in the file.
         let mut payload = std::mem::take(&mut self.payload);
         payload.resize(head.length as usize, 0);
-        let content = self
-            .read_exact(offset, &mut payload)
+        let read = self.file.read_exact_at(&mut payload, offset);
+        let content = read
+            .map_err(ShardFault::from)
             .and_then(|()| self.unpacker.unpack(head, &payload));
         self.payload = payload;
         content
     }
 
     /// Length and checksum of the frame at a byte, and where the next one begins.
-    fn read_head(&mut self, offset: u64) -> Result<(FrameHead, u64), ShardFault> {
+    fn read_head(&self, offset: u64) -> Result<(FrameHead, u64), ShardFault> {
         let begin = match offset.checked_add(FRAME_HEAD_BYTES) {
             Some(begin) if begin <= self.bytes => begin,
             _ => return Err(ShardFault::CutOff),
@@ -280,36 +278,10 @@ impl FrameReader {
         Ok((head, begin + u64::from(head.length)))
     }
 
-    fn read_array<const COUNT: usize>(&mut self, offset: u64) -> Result<[u8; COUNT], ShardFault> {
+    fn read_array<const COUNT: usize>(&self, offset: u64) -> Result<[u8; COUNT], ShardFault> {
         let mut bytes = [0; COUNT];
-        self.read_exact(offset, &mut bytes)?;
+        self.file.read_exact_at(&mut bytes, offset)?;
         Ok(bytes)
-    }
-
-    fn read_exact(&mut self, offset: u64, bytes: &mut [u8]) -> Result<(), ShardFault> {
-        let read = (|| {
-            // A relative move inside the buffer keeps it.
-            match i64::try_from(i128::from(offset) - i128::from(self.position)) {
-                Ok(0) => {}
-                Ok(distance) => self.file.seek_relative(distance)?,
-                Err(_) => {
-                    self.file.seek(SeekFrom::Start(offset))?;
-                }
-            }
-            self.position = offset;
-            self.file.read_exact(bytes)
-        })();
-        match read {
-            Ok(()) => {
-                self.position += bytes.len() as u64;
-                Ok(())
-            }
-            Err(error) => {
-                // Where a failed read has left the file is not known.
-                self.position = u64::MAX;
-                Err(error.into())
-            }
-        }
     }
 
     fn error(&self, at: FrameLocation, fault: ShardFault) -> ShardError {

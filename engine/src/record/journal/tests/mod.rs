@@ -7,7 +7,7 @@ mod full_disk;
 mod owners;
 
 use super::reader::Games;
-use super::writer::temporary;
+use super::writer::{UNFINISHED, temporary};
 use super::*;
 use crate::record::{
     GameRecord, Header, ShardReader, ShardWriter, Start, StartPosition, TurnOrigin, list_shards,
@@ -403,7 +403,7 @@ fn a_crash_at_any_moment_of_beginning_a_file_loses_nothing() {
         crash(
             &[
                 (old.clone(), &old_bytes),
-                (temporary(&new), &new_bytes[..end]),
+                (temporary(&new, UNFINISHED), &new_bytes[..end]),
             ],
             three,
         );
@@ -471,7 +471,11 @@ fn what_a_killed_generator_left_half_written_is_removed() {
     let root = run();
     drop(open(root.path(), 3));
     let folder = root.path().join("journal");
-    for name in ["003-000001.journal.tmp", "003-000009.journal.tmp"] {
+    for name in [
+        "003-000001.journal.tmp",
+        "003-000001.journal.renewal.tmp",
+        "003-000009.journal.tmp",
+    ] {
         fs::write(folder.join(name), b"half").unwrap();
     }
     fs::write(folder.join("notes.tmp"), b"a user's").unwrap();

@@ -2,6 +2,7 @@
 
 use super::super::error::{ShardError, ShardFault};
 use super::{FRAME_HEAD_BYTES, FrameLocation, FrameReader, ShardReader};
+use std::os::unix::fs::FileExt;
 
 /// What every payload begins with: the magic number of zstd frames.
 const PAYLOAD_MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
@@ -54,7 +55,7 @@ impl FrameReader {
         let mut begin = from.saturating_add(FRAME_HEAD_BYTES);
         while let left @ 4.. = self.bytes.saturating_sub(begin) {
             let window = &mut window[..left.min(WINDOW_BYTES as u64) as usize];
-            self.read_exact(begin, window)?;
+            self.file.read_exact_at(window, begin)?;
             for place in places_of(&PAYLOAD_MAGIC, window) {
                 let payload = begin + place as u64;
                 if self.is_whole(payload)? {
