@@ -3,6 +3,8 @@
 use super::clock::TurnClock;
 use arimaa::aei::{OptionError, OptionKind, OptionValue, StandardOption};
 use arimaa::rules::Side;
+use clap::ValueEnum;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// The engine's name.
@@ -13,7 +15,8 @@ pub(super) const AUTHOR: &str = "Tusker's contributors";
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// An option of this engine: those that the protocol leaves to engines, and its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "lower")]
 pub(super) enum Offered {
     Hash,
     Depth,
@@ -25,7 +28,8 @@ pub(super) enum Offered {
 }
 
 /// How the engine chooses its setup.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Setups {
     /// By the search with a network, else one of the known setups.
     Auto,
@@ -33,27 +37,10 @@ pub(super) enum Setups {
     Known,
 }
 
-const SETUPS: [(&str, Setups); 3] = [
-    ("auto", Setups::Auto),
-    ("search", Setups::Search),
-    ("known", Setups::Known),
-];
-const SETUP_WORDS: [&str; 3] = [SETUPS[0].0, SETUPS[1].0, SETUPS[2].0];
-
 /// The most turns that are reported with `multipv`.
 const MAX_LINES: i64 = 100;
 
 impl Offered {
-    const ALL: [Self; 7] = [
-        Self::Hash,
-        Self::Depth,
-        Self::Evaluations,
-        Self::MultiPv,
-        Self::Lag,
-        Self::Setups,
-        Self::Network,
-    ];
-
     /// The name, the kind of values, and the description of an option.
     fn definition(self) -> (&'static str, OptionKind, &'static str) {
         let standard = |option: StandardOption| (option.word(), option.kind());
@@ -86,7 +73,7 @@ impl Offered {
                 "Seconds of each turn kept free, for messages in flight and a busy machine.",
             ),
             Self::Setups => (
-                ("setups", OptionKind::Choice(&SETUP_WORDS)),
+                ("setups", OptionKind::Choice(&["auto", "search", "known"])),
                 "How to set up: search, known (setups that people play), or auto (search with a network).",
             ),
             Self::Network => (
@@ -102,7 +89,8 @@ impl Offered {
     }
 
     fn of(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|option| option.name() == name)
+        let mut all = Self::value_variants().iter().copied();
+        all.find(|option| option.name() == name)
     }
 }
 
@@ -122,15 +110,6 @@ pub(super) struct Settings {
     pub(super) network: String,
 }
 
-/// The effect of an option on the session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Effect {
-    /// None: the next turn uses the value.
-    Kept,
-    /// A network must be loaded.
-    Load(String),
-}
-
 impl Settings {
     /// The defaults with a network and the configured memory.
     pub(super) fn new(network: String, memory_mib: u32) -> Self {
@@ -146,8 +125,12 @@ impl Settings {
         }
     }
 
-    /// Sets an option. One that is refused keeps its value.
-    pub(super) fn set(&mut self, name: &str, value: Option<&str>) -> Result<Effect, OptionError> {
+    /// Sets an option, and returns the network that must be loaded for it, if one must. An option that is refused keeps its value.
+    pub(super) fn set(
+        &mut self,
+        name: &str,
+        value: Option<&str>,
+    ) -> Result<Option<String>, OptionError> {
         if let Some(option) = Offered::of(name) {
             return Ok(self.set_offered(option, option.definition().1.read(value)?));
         }
@@ -178,10 +161,10 @@ impl Settings {
             | StandardOption::Hash
             | StandardOption::Depth => {}
         }
-        Ok(Effect::Kept)
+        Ok(None)
     }
 
-    fn set_offered(&mut self, option: Offered, value: OptionValue) -> Effect {
+    fn set_offered(&mut self, option: Offered, value: OptionValue) -> Option<String> {
         // The option's kind has checked the range.
         let above_zero = |value: &OptionValue| match value {
             OptionValue::Spin(number) => u32::try_from(*number).ok().filter(|&number| number > 0),
@@ -196,16 +179,15 @@ impl Settings {
             (Offered::MultiPv, value) => self.lines = above_zero(&value).unwrap_or(1) as usize,
             (Offered::Lag, value) => self.lag = value.number().unwrap_or(self.lag),
             (Offered::Setups, OptionValue::Choice(word)) => {
-                let known = SETUPS.into_iter().find(|&(name, _)| name == word);
-                self.setups = known.map_or(self.setups, |(_, setups)| setups);
+                self.setups = Setups::from_str(word, false).unwrap_or(self.setups);
             }
             (Offered::Network, OptionValue::Text(path)) => {
                 self.network.clone_from(&path);
-                return Effect::Load(path);
+                return Some(path);
             }
             _ => {}
         }
-        Effect::Kept
+        None
     }
 
     /// The value of an option, as the manifest has it.
@@ -216,12 +198,7 @@ impl Settings {
             Offered::Evaluations => json!(self.evaluations.unwrap_or(0)),
             Offered::MultiPv => json!(self.lines),
             Offered::Lag => json!(self.lag),
-            Offered::Setups => {
-                let word = SETUPS
-                    .into_iter()
-                    .find(|&(_, setups)| setups == self.setups);
-                json!(word.map(|(word, _)| word))
-            }
+            Offered::Setups => json!(self.setups),
             Offered::Network => json!(self.network),
         }
     }
@@ -266,7 +243,8 @@ impl Settings {
             }
             entry
         };
-        Offered::ALL.into_iter().map(describe).collect()
+        let all = Offered::value_variants().iter().copied();
+        all.map(describe).collect()
     }
 }
 
@@ -282,7 +260,7 @@ mod tests {
     fn every_standard_option_is_accepted() {
         let mut set = settings();
         for option in StandardOption::ALL {
-            assert_eq!(set.set(option.word(), Some("1")), Ok(Effect::Kept));
+            assert_eq!(set.set(option.word(), Some("1")), Ok(None));
         }
         let clock = TurnClock {
             of_turn: 1.0,
@@ -333,7 +311,7 @@ mod tests {
             ("lag", "0.5"),
             ("setups", "known"),
         ] {
-            assert_eq!(set.set(name, Some(value)), Ok(Effect::Kept), "{name}");
+            assert_eq!(set.set(name, Some(value)), Ok(None), "{name}");
         }
         assert_eq!((set.evaluations, set.depth), (Some(500), Some(8)));
         assert_eq!((set.lines, set.lag, set.setups), (3, 0.5, Setups::Known));
@@ -341,7 +319,20 @@ mod tests {
         set.set("depth", Some("-3")).unwrap();
         assert_eq!((set.evaluations, set.depth), (None, None));
         let loaded = set.set("network", Some("new one.safetensors"));
-        assert_eq!(loaded, Ok(Effect::Load("new one.safetensors".into())));
+        assert_eq!(loaded, Ok(Some("new one.safetensors".into())));
+    }
+
+    #[test]
+    fn options_and_ways_to_set_up_have_their_words() {
+        for option in Offered::value_variants() {
+            let word = option.to_possible_value().unwrap();
+            assert_eq!(word.get_name(), option.name());
+        }
+        let mut set = settings();
+        for setups in Setups::value_variants() {
+            set.set("setups", json!(setups).as_str()).unwrap();
+            assert_eq!(set.setups, *setups);
+        }
     }
 
     #[test]

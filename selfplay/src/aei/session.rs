@@ -4,7 +4,7 @@ use super::channel::Channel;
 use super::clock::TurnClock;
 use super::messages::{Ended, Event, Order, SearchMessage, SearchTask};
 use super::no_search::turn_to_fall_back_on;
-use super::options::{AUTHOR, Effect, NAME, Offered, Settings, VERSION};
+use super::options::{AUTHOR, NAME, Offered, Settings, VERSION};
 use super::running_search::RunningSearch;
 use crate::worker::player::PlayerName;
 use arimaa::aei::{
@@ -204,12 +204,17 @@ impl Session {
         Ok(())
     }
 
-    /// Sets the position within the same game: some controllers send turns this way. The same position again is no turn.
+    /// Sets the position within the same game: some controllers send turns this way, one or two at once. The same position again is
+    /// no turn.
     fn set_position(&mut self, position: Position) {
         let took = self.took.take();
-        if let Some((side, used)) = took.filter(|_| position != *self.game.position()) {
-            self.settings.clock.count(side, used, self.settings.lag);
-            self.turns += if position.side() == side { 2 } else { 1 };
+        let before = self.game.position();
+        if position != *before {
+            self.turns += 1 + usize::from(position.side() == before.side());
+            if let Some((side, used)) = took {
+                self.settings.clock.count(side, used, self.settings.lag);
+            }
+            self.settings.clock.used = 0.0;
         }
         self.game = Game::from_position(position);
     }
@@ -223,11 +228,11 @@ impl Session {
             return self.log(LogLevel::Warning, &why);
         }
         match self.settings.set(name, value) {
-            Ok(Effect::Kept) => {
+            Ok(None) => {
                 self.keep_time(name == StandardOption::MoveUsed.word());
                 Ok(())
             }
-            Ok(Effect::Load(network)) => self.load(network),
+            Ok(Some(network)) => self.load(network),
             Err(error) => self.log(LogLevel::Warning, &format!("setoption {name}: {error}")),
         }
     }
@@ -492,5 +497,50 @@ impl Session {
         self.channel
             .say(&reply.to_string())
             .map_err(|_| Ended::Quit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn positions_count_as_the_turns_before_them() {
+        let gold =
+            "setposition g [r                                   e               E          R]";
+        let silver = gold.replace("setposition g", "setposition s");
+        let later = gold.replace("e ", " e");
+        let (_sender, room) = channel();
+        let (orders, _receiver) = channel();
+        let settings = Settings::new("material".into(), 256);
+        let mut session = Session::new(Channel::Standard, room, orders, settings, None);
+        session.is_open = true;
+        session.settings.clock.of_turn = 10.0;
+        session.settings.clock.reserve = 60.0;
+        let move_used = "setoption name moveused value 8";
+        for (line, turns, used) in [
+            ("newgame", 0, 0.0),
+            (move_used, 0, 8.0),
+            (gold, 2, 0.0),
+            (move_used, 2, 8.0),
+            (gold, 2, 8.0),
+            (silver.as_str(), 3, 0.0),
+            (later.as_str(), 4, 0.0),
+            (gold, 6, 0.0),
+            ("newgame", 0, 0.0),
+        ] {
+            assert!(session.handle_line(line).is_ok(), "{line}");
+            let found = (session.turns, session.settings.clock.used);
+            assert_eq!(found, (turns, used), "{line}");
+        }
+        // The time of a turn counts once the turn is played.
+        for (line, is_counted) in [(gold, true), (gold, false), (later.as_str(), true)] {
+            session.settings.clock.begin_with(60.0);
+            session.took = Some((Side::Gold, 15.0));
+            assert!(session.handle_line(line).is_ok(), "{line}");
+            let counted = session.settings.clock.counted.map(|left| left.is_some());
+            assert_eq!((counted, session.took), ([is_counted, false], None));
+        }
     }
 }

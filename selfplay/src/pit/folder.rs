@@ -9,17 +9,18 @@
 //! ```
 //!
 //! A game's record is written before its line, and the line holds the record's hash: a game counts once both exist and agree. The
-//! plan and each line end with a checksum.
-//! Neither is flushed to the disk game by game. A killed process loses nothing; after a power cut, missing or torn games are
-//! played again.
+//! plan, each line and the openings end with a checksum.
+//! Records and lines are not flushed to the disk game by game. A killed process loses nothing; after a power cut, missing or torn
+//! games are played again.
 
 mod parts;
 
 use super::plan::{MatchPlan, PlanError};
-use super::record::{GAMES, read_record, record_name};
+use super::record::{GAMES, RecordError, read_record, record_name};
 use super::result::{GameSummary, MAX_RESULTS_BYTES, RESULTS};
+use crate::openings::MAX_BYTES;
 use anyhow::{Context, Result, bail, ensure};
-use engine::files::{self, FileLock, read_whole};
+use engine::files::{self, ChecksumForm, FileLock, is_temporary, read_whole};
 use engine::progress::say;
 use engine::run::{make_folder, write_file};
 use engine::stop::Stop;
@@ -31,7 +32,10 @@ use std::time::{Duration, Instant};
 
 pub(super) const PLAN: &str = "match.toml";
 const LOCK: &str = "match.lock";
-const OPENINGS: &str = "openings.txt";
+pub(super) const OPENINGS: &str = "openings.txt";
+
+/// The first line of a file of openings whose last line is a checksum. Files of earlier versions have neither.
+const SIGNED: &str = "# The last line is a checksum.\n";
 
 /// The most bytes of a plan; a usual one has a few thousand.
 const MAX_PLAN_BYTES: u64 = 1 << 20;
@@ -107,9 +111,7 @@ impl MatchFolder {
 
     /// The games of a match that are over and have their record.
     pub(super) fn games_over(path: &Path) -> Result<BTreeMap<u64, GameSummary>> {
-        let (mut games, _) = read_results(path)?;
-        games.retain(|_, summary| record_of(path, summary).is_some());
-        Ok(games)
+        recorded(path, read_results(path)?.0)
     }
 
     /// Whether a program plays the match of a folder.
@@ -124,9 +126,9 @@ impl MatchFolder {
         let Some(lock) = lock(path, FileLock::TIMEOUT, stop)? else {
             return Ok(None);
         };
-        let (mut games, torn) = read_results(path)?;
-        let lines = games.len();
-        games.retain(|_, summary| record_of(path, summary).is_some());
+        let (results, torn) = read_results(path)?;
+        let lines = results.len();
+        let games = recorded(path, results)?;
         let unrecorded = lines - games.len();
         if torn + unrecorded > 0 {
             say(&format!(
@@ -163,9 +165,18 @@ impl MatchFolder {
         self.path.join(GAMES)
     }
 
-    /// The file of openings that a player sampled.
-    pub(super) fn openings(&self) -> PathBuf {
-        self.path.join(OPENINGS)
+    /// The openings that a player sampled, as text; none if none are kept.
+    ///
+    /// # Errors
+    /// The file can't be read, or was changed since it was written.
+    pub(super) fn openings(&self) -> Result<Option<String>> {
+        openings_of(&self.path)
+    }
+
+    /// Keeps openings that a player sampled, with a checksum.
+    pub(super) fn keep_openings(&self, text: &str) -> Result<()> {
+        let signed = ChecksumForm::Toml.sign(&format!("{SIGNED}{text}"));
+        Ok(write_file(&self.path.join(OPENINGS), signed.as_bytes())?)
     }
 
     /// Keeps a game that is over: its summary and its record.
@@ -254,10 +265,58 @@ fn another((path, differences): &(PathBuf, Vec<String>)) -> String {
     format!("{} is another match: {shown}{more}", path.display())
 }
 
-/// The record of a game that is over, if it is whole.
-fn record_of(folder: &Path, summary: &GameSummary) -> Option<String> {
+/// The games among the results that have their record.
+fn recorded(
+    folder: &Path,
+    results: BTreeMap<u64, GameSummary>,
+) -> Result<BTreeMap<u64, GameSummary>> {
+    let mut games = BTreeMap::new();
+    for (number, summary) in results {
+        if record_of(folder, &summary)?.is_some() {
+            games.insert(number, summary);
+        }
+    }
+    Ok(games)
+}
+
+/// The record of a game that is over; none if it is missing or torn.
+///
+/// # Errors
+/// The record can't be read, and a later try may succeed.
+fn record_of(folder: &Path, summary: &GameSummary) -> Result<Option<String>> {
     let path = folder.join(record_name(summary.game));
-    read_record(&path, &summary.record_hash).ok()
+    match read_record(&path, &summary.record_hash) {
+        Ok(record) => Ok(Some(record)),
+        Err(RecordError::Io(error))
+            if error.kind() != ErrorKind::NotFound && is_temporary(&error) =>
+        {
+            Err(error)
+                .with_context(|| format!("can't read {} now; try again later", path.display()))
+        }
+        Err(_) => Ok(None),
+    }
+}
+
+/// The openings that a player sampled for a match; none if none are kept.
+fn openings_of(folder: &Path) -> Result<Option<String>> {
+    let path = folder.join(OPENINGS);
+    let bytes = match read_whole(&path, MAX_BYTES) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        bytes => bytes.with_context(|| format!("can't read {}", path.display()))?,
+    };
+    let damaged = || {
+        format!(
+            "{} was damaged or edited: put back a copy of it, or move the match's folder away to play the match anew",
+            path.display()
+        )
+    };
+    let text = String::from_utf8(bytes).with_context(damaged)?;
+    let opened = match ChecksumForm::Toml.open(&text) {
+        Ok(None) if !text.starts_with(SIGNED) => Some(text),
+        Ok(Some(body)) => body.strip_prefix(SIGNED).map(str::to_owned),
+        Ok(None) | Err(_) => None,
+    };
+    opened.map(Some).with_context(damaged)
 }
 
 fn claim(out: &Path, name: &str) -> Result<PathBuf> {
@@ -501,6 +560,55 @@ mod tests {
         drop(folder);
         let (_, games) = resumed(&path, &plan());
         assert_eq!(games.keys().copied().collect::<Vec<_>>(), [0, 1, 4]);
+    }
+
+    #[test]
+    fn games_whose_records_can_not_be_read_now_are_not_played_again() {
+        let out = tempfile::tempdir().unwrap();
+        let path = played(out.path(), 3);
+        let (results, record) = (path.join(RESULTS), path.join(record_name(1)));
+        let kept = fs::read_to_string(&results).unwrap();
+        fs::remove_file(&record).unwrap();
+        // A link to itself can't be opened, by any user.
+        std::os::unix::fs::symlink(&record, &record).unwrap();
+        let resumed = MatchFolder::resume(&path, &plan(), &Stop::default());
+        let message = resumed.unwrap_err().to_string();
+        assert!(
+            message.contains("m/games/000001.txt now; try again later"),
+            "{message}"
+        );
+        assert!(MatchFolder::games_over(&path).is_err());
+        assert_eq!(fs::read_to_string(&results).unwrap(), kept);
+    }
+
+    #[test]
+    fn openings_have_a_checksum_and_older_ones_are_read() {
+        let out = tempfile::tempdir().unwrap();
+        let folder = MatchFolder::begin(out.path(), "m", &plan()).unwrap();
+        let read = || folder.openings().unwrap();
+        assert_eq!(read(), None);
+        let file = folder.path().join(OPENINGS);
+        let text = "# opening 0\n1g Ra1 Rb1\n2g Ra2n\n\n";
+        fs::write(&file, text).unwrap();
+        assert_eq!(read().as_deref(), Some(text));
+        folder.keep_openings(text).unwrap();
+        assert_eq!(read().as_deref(), Some(text));
+        let kept = fs::read_to_string(&file).unwrap();
+        let (cut, _) = kept.split_once("2g").unwrap();
+        for damaged in [cut, kept.trim_end(), &kept.replace("Ra2n", "Ra2e")] {
+            fs::write(&file, damaged).unwrap();
+            let message = folder.openings().unwrap_err().to_string();
+            assert!(
+                message.contains("m/openings.txt was damaged or edited: put back a copy"),
+                "{message}"
+            );
+        }
+        fs::write(&file, b"\xff").unwrap();
+        assert!(folder.openings().is_err());
+        // They are not missing, but can't be read now.
+        fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink(&file, &file).unwrap();
+        assert!(folder.openings().is_err());
     }
 
     #[test]

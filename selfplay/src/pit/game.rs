@@ -2,10 +2,11 @@
 
 use super::player::PlayerKind;
 use super::record::TurnInfo;
-use super::referee::{Forfeit, Referee, TurnSource};
+use super::referee::{Referee, TurnSource};
 use super::sampling::{game_stream, random_turn};
 use super::schedule::Fixture;
 use crate::worker::batch::{InPlay, Tally};
+use crate::worker::turn_decider::Decided;
 use anyhow::{Context, Result, bail};
 use arimaa::rules::{Game, Side, Turn};
 use engine::search::{Evaluation, Query};
@@ -79,8 +80,7 @@ pub(super) struct PitGame<'m> {
     usage: [Usage; 2],
     /// By turn, those of the opening included: the player's report, if it gives one.
     turn_infos: Vec<Option<TurnInfo>>,
-    /// None in games without external engines.
-    referee: Option<Box<Referee>>,
+    pub(super) referee: Referee,
 }
 
 impl<'m> PitGame<'m> {
@@ -93,12 +93,9 @@ impl<'m> PitGame<'m> {
         seed: u64,
         max_turns: usize,
     ) -> Self {
-        let has_engine = players
-            .iter()
-            .any(|player| matches!(player, PlayerKind::Engine(_)));
         Self {
             fixture,
-            referee: has_engine.then(Box::default),
+            referee: Referee::default(),
             players,
             max_turns,
             rng: game_stream(seed, fixture.number),
@@ -110,36 +107,11 @@ impl<'m> PitGame<'m> {
         }
     }
 
-    /// Whether the game has ended, by the rules or by the turn limit.
+    /// Whether the game has ended, by the rules, by the turn limit, by a fault, or because the match stopped.
     pub(super) fn is_over(&self) -> bool {
         self.game.outcome().is_some()
             || self.game.turns().len() >= self.max_turns
-            || self.forfeit().is_some()
-            || self.is_given_up()
-    }
-
-    /// How an external engine lost the game other than by the rules, if one did.
-    pub(super) fn forfeit(&self) -> Option<&Forfeit> {
-        self.referee.as_deref()?.forfeit.as_ref()
-    }
-
-    /// Whether the match stopped before the game had a result.
-    pub(super) fn is_given_up(&self) -> bool {
-        self.referee
-            .as_deref()
-            .is_some_and(|referee| referee.is_given_up)
-    }
-
-    /// An external engine's remark on the turn at a place in the game.
-    pub(super) fn remark(&self, turn: usize) -> Option<&str> {
-        let remark = self.referee.as_deref()?.remarks.get(&turn);
-        remark.map(String::as_str)
-    }
-
-    /// The time before the first turn, in which external engines start.
-    pub(super) fn preparation(&self) -> Duration {
-        let referee = self.referee.as_deref();
-        referee.map_or(Duration::ZERO, |referee| referee.preparation)
+            || self.referee.has_ended()
     }
 
     /// Usage of the pairing's first player and of its second so far, without the evaluators' time.
@@ -209,16 +181,21 @@ impl<'m> PitGame<'m> {
         let decided = decider.decided();
         let decided = decided.context("the search or the policy ended without a turn")?;
         let (turn, value, evaluations) = decided.parts();
+        let info = TurnInfo {
+            value,
+            evaluations,
+            is_sampled: matches!(decided, Decided::Sampled(_)),
+        };
         let turn = turn.clone();
         decider.finish();
-        Ok((turn, TurnInfo { value, evaluations }))
+        Ok((turn, info))
     }
 
     /// The turn that an external engine chooses; none if it loses the game or the match stops.
     fn engine_turn(&mut self) -> Option<Turn> {
         let side = self.to_move();
-        match (&mut self.referee, &mut self.sources[side]) {
-            (Some(referee), Some(TurnSource::Engine(engine))) => referee.choose(engine, &self.game),
+        match &mut self.sources[side] {
+            Some(TurnSource::Engine(engine)) => self.referee.choose(engine, &self.game),
             _ => None,
         }
     }
@@ -257,11 +234,10 @@ impl<'m> PitGame<'m> {
 impl InPlay for PitGame<'_> {
     fn next_queries(&mut self, tally: &mut Tally) -> Result<Option<(usize, &[Query])>> {
         while !self.is_over() {
-            if let Some(referee) = &mut self.referee {
-                referee.begin(&mut self.sources, &self.game, self.max_turns);
-                if self.is_over() {
-                    break;
-                }
+            self.referee
+                .begin(&mut self.sources, &self.game, self.max_turns);
+            if self.referee.has_ended() {
+                break;
             }
             let side = self.to_move();
             let Some((turn, info)) = self.next_turn()? else {
@@ -272,9 +248,7 @@ impl InPlay for PitGame<'_> {
                     PlayerKind::Random | PlayerKind::Engine(_) => None,
                 });
             };
-            if let Some(referee) = &mut self.referee {
-                referee.note(&turn, &self.game, &self.sources);
-            }
+            self.referee.note(&turn, &self.game, &self.sources);
             let number = self.fixture.number;
             let played = self.game.play(&turn);
             played.with_context(|| format!("an illegal turn was chosen in game {number}"))?;

@@ -102,7 +102,7 @@ pub(crate) fn run(arguments: &PitArguments) -> Result<ExitCode> {
     let Some((mut folder, mut known)) = opened else {
         return Ok(interrupted());
     };
-    folder.join(&parts, !plan.is_timed(), &mut known)?;
+    folder.join(&parts, plan.is_repeatable(), &mut known)?;
     let mut results = results_of(&plan, known)?;
     let begun = Instant::now();
     let mut times = WorkTimes::default();
@@ -368,7 +368,9 @@ fn labels(players: &[LoadedPlayer], origin: &SpecOrigin) -> Vec<String> {
     match (origin, players) {
         (SpecOrigin::Pair, [a, b]) => {
             let name = |player: &LoadedPlayer| player.spec.name.clone();
-            lettered([a, b].map(|of| name(of).unwrap_or_else(|| of.player.short_name()))).into()
+            let names = [a, b].map(|of| name(of).unwrap_or_else(|| of.player.short_name()));
+            // Each record has them in one line.
+            lettered(names.map(|name| name.replace(char::is_control, "?"))).into()
         }
         _ => players.iter().map(|player| player.label.clone()).collect(),
     }

@@ -1,6 +1,6 @@
 //! The openings of a match: checked before the first game, and sampled if a player samples them.
 
-use super::folder::MatchFolder;
+use super::folder::{MatchFolder, OPENINGS};
 use super::plan::{OpeningsKind, OpeningsPlan};
 use super::player::Defaults;
 use super::record::{OWN_SETUPS, hash_of};
@@ -9,11 +9,10 @@ use super::spec::{MatchSpec, OpeningsSpec, SpecOrigin};
 use crate::openings::{MAX_BYTES, read_openings};
 use crate::worker::player::{Player, PlayerName};
 use anyhow::{Context, Result, bail, ensure};
-use arimaa::notation::format_record;
+use arimaa::notation::{RecordReader, format_record};
 use arimaa::rules::Game;
 use engine::files::read_whole;
 use engine::progress::say;
-use engine::run::write_file;
 use engine::stop::Stop;
 use std::path::Path;
 
@@ -213,11 +212,12 @@ impl OpeningSource {
             Self::Known(openings) => return Ok(Some(openings)),
             Self::Sampled { by, turns } => (by, turns),
         };
-        let path = folder.openings();
-        let mut openings = if path.exists() {
-            read_drawn(&path)?
-        } else {
-            Vec::new()
+        let mut openings = match folder.openings()? {
+            Some(text) => {
+                let path = folder.path().join(OPENINGS);
+                read_drawn(&text).with_context(|| format!("can't read {}", path.display()))?
+            }
+            None => Vec::new(),
         };
         let known = openings.len() as u64;
         if known < pairs {
@@ -229,7 +229,7 @@ impl OpeningSource {
             let drawn = draw_openings(&by, seed, turns, known..pairs, threads, stop)?;
             let Some(drawn) = drawn else { return Ok(None) };
             openings.extend(drawn.into_iter().map(Opening::drawn));
-            write_file(&path, format_drawn(&openings).as_bytes())?;
+            folder.keep_openings(&format_drawn(&openings))?;
         }
         let name = format!("random setups and {turns} turns by {}", by.short_name());
         Ok(Some(Openings::Listed { openings, name }))
@@ -246,11 +246,13 @@ fn format_drawn(openings: &[Opening]) -> String {
     text
 }
 
-/// Reads drawn openings.
-fn read_drawn(path: &Path) -> Result<Vec<Opening>> {
-    let written = read_openings(path, &path.display().to_string())?;
-    let games = written.into_iter().map(|written| written.game);
-    Ok(games.map(Opening::drawn).collect())
+/// Reads drawn openings, one at least.
+fn read_drawn(text: &str) -> Result<Vec<Opening>> {
+    let games = RecordReader::new(text.as_bytes());
+    let openings = games.map(|written| written.map(|written| Opening::drawn(written.game)));
+    let openings = openings.collect::<Result<Vec<_>, _>>()?;
+    ensure!(!openings.is_empty(), "it holds no opening");
+    Ok(openings)
 }
 
 #[cfg(test)]
@@ -288,10 +290,8 @@ mod tests {
         assert_eq!(one[4..], draw(4..7, 1));
         assert!(one.iter().all(|opening| opening.game.turns().len() == 5));
         assert_ne!(one[0], one[1]);
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("openings.txt");
-        fs::write(&path, format_drawn(&one)).unwrap();
-        assert_eq!(read_drawn(&path).unwrap(), one);
+        assert_eq!(read_drawn(&format_drawn(&one)).unwrap(), one);
+        assert!(read_drawn("").is_err());
     }
 
     #[test]

@@ -101,6 +101,13 @@ impl MatchPlan {
             .any(|settings| settings.time.is_some() || settings.clock.is_some())
     }
 
+    /// Whether the same command plays the same games. Where time limits turns or a GPU computes a network, it may play others.
+    pub(super) fn is_repeatable(&self) -> bool {
+        let players = self.players.iter();
+        let mut devices = players.filter_map(|player| player.settings.device.as_deref());
+        !self.is_timed() && !devices.any(|device| device.starts_with("cuda"))
+    }
+
     /// The numbers of those games that the plan has.
     pub(super) fn games_of(&self, mut numbers: Vec<u64>) -> Vec<u64> {
         numbers.retain(|&number| self.part.is_none_or(|part| part.has(number)));
@@ -237,6 +244,21 @@ pub(super) mod tests {
             sprt: None,
             part: None,
             players: vec![player("uniform", Some(64)), player("random", None)],
+        }
+    }
+
+    #[test]
+    fn a_match_is_repeatable_without_limits_of_time_and_gpus() {
+        let with = |device: Option<&str>, time| {
+            let mut plan = plan();
+            plan.players[0].settings.device = device.map(str::to_owned);
+            plan.players[0].settings.time = time;
+            plan.is_repeatable()
+        };
+        assert!(with(None, None) && with(Some("cpu"), None));
+        assert!(!with(Some("cpu"), Some(0.5)));
+        for device in ["cuda:0", "cuda:0,cuda:1"] {
+            assert!(!with(Some(device), None), "{device}");
         }
     }
 

@@ -311,6 +311,15 @@ mod tests {
     }
 
     #[test]
+    fn names_in_records_have_one_line() {
+        let players = ["random name='two\nlines'", "random"];
+        let players = players.map(|text| load(text, None).unwrap());
+        assert_eq!(players[0].label, "two?lines");
+        let labels = crate::pit::labels(&players, &SpecOrigin::Pair);
+        assert_eq!(labels, ["two?lines (a)", "random (b)"]);
+    }
+
+    #[test]
     fn faulty_search_settings_are_named_with_their_player() {
         for (setting, part) in [
             (

@@ -85,22 +85,30 @@ pub(crate) struct TurnInfo {
     pub(crate) value: f32,
     /// Evaluations for the turn.
     pub(crate) evaluations: u32,
+    /// Whether the turn was drawn from the policy.
+    pub(crate) is_sampled: bool,
 }
+
+/// What follows the evaluations of a turn that was drawn from the policy.
+const SAMPLED: &str = " without a search";
 
 impl fmt::Display for TurnInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { value, evaluations } = self;
-        write!(f, "# value {value:.4}, {evaluations} evaluations")
+        let (value, evaluations) = (self.value, self.evaluations);
+        let sampled = if self.is_sampled { SAMPLED } else { "" };
+        write!(f, "# value {value:.4}, {evaluations} evaluations{sampled}")
     }
 }
 
 impl TurnInfo {
     fn read(line: &str) -> Option<Self> {
         let (value, evaluations) = line.strip_prefix("# value ")?.split_once(", ")?;
-        let evaluations = evaluations.strip_suffix(" evaluations")?;
+        let searched = evaluations.strip_suffix(SAMPLED);
+        let evaluations = searched.unwrap_or(evaluations);
         Some(Self {
             value: value.parse().ok()?,
-            evaluations: evaluations.parse().ok()?,
+            evaluations: evaluations.strip_suffix(" evaluations")?.parse().ok()?,
+            is_sampled: searched.is_some(),
         })
     }
 }
@@ -235,8 +243,14 @@ mod tests {
         let info = TurnInfo {
             value: 0.25,
             evaluations: 64,
+            is_sampled: false,
         };
         assert_eq!(record.turns, [None, Some(info), None]);
+        let sampled = TurnInfo {
+            is_sampled: true,
+            ..info
+        };
+        assert_eq!(TurnInfo::read(&sampled.to_string()), Some(sampled));
         assert!(RecordRemarks::read("Opening: x\n\ng [r  ]\n2g Ra1n\n").is_from_position);
         RecordRemarks::read("");
     }

@@ -1,4 +1,4 @@
-//! The referee of a game with external engines: it keeps their clock, and decides faults that the rules don't cover.
+//! The referee of a game: it keeps the clock of external engines, and decides faults that the rules don't cover.
 
 use super::external_engine::{EngineClock, EngineFault, EnginePlayer, Interruption};
 use crate::worker::turn_decider::TurnDecider;
@@ -21,7 +21,7 @@ pub(super) struct Forfeit {
     pub(super) fault: EngineFault,
 }
 
-/// The referee of a game with engines.
+/// The referee of a game. It has nothing to do without external engines.
 #[derive(Debug, Default)]
 pub(super) struct Referee {
     /// None before the game has begun.
@@ -41,6 +41,11 @@ pub(super) struct Referee {
 }
 
 impl Referee {
+    /// Whether the game was lost other than by the rules, or given up.
+    pub(super) fn has_ended(&self) -> bool {
+        self.forfeit.is_some() || self.is_given_up
+    }
+
     /// Begins the game, unless that is done, and the turn that is due.
     pub(super) fn begin(
         &mut self,
@@ -48,6 +53,10 @@ impl Referee {
         game: &Game,
         max_turns: usize,
     ) {
+        let is_engine = |source: &Option<TurnSource>| matches!(source, Some(TurnSource::Engine(_)));
+        if !sources.iter().any(is_engine) {
+            return;
+        }
         if self.clock.is_none() {
             let begun = Instant::now();
             self.begin_game(sources, game, max_turns);

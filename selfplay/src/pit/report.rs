@@ -38,6 +38,9 @@ pub(super) struct MatchReport {
     pub(super) first_fault: Option<FirstFault>,
     /// Whether the same command plays the same games.
     pub(super) reproducible: bool,
+    /// Whether time limited turns.
+    #[serde(skip)]
+    pub(super) is_timed: bool,
     /// The share of the workers' time outside the players; null if no game was played.
     pub(super) overhead: Option<f64>,
     /// The duration of this run in seconds.
@@ -154,7 +157,8 @@ impl MatchReport {
             distinct_games: results.distinct() as u64,
             ends: results.ends(),
             first_fault: results.first_fault(),
-            reproducible: !plan.is_timed(),
+            reproducible: plan.is_repeatable(),
+            is_timed: plan.is_timed(),
             overhead: times.overhead(),
             seconds: played.as_secs_f64(),
             folder: folder.path().to_owned(),
@@ -373,10 +377,15 @@ impl fmt::Display for MatchReport {
                 self.distinct_games
             )?;
         }
-        if !self.reproducible {
+        if self.is_timed {
             writeln!(
                 f,
                 "turns were limited by time: the same command plays other games"
+            )?;
+        } else if !self.reproducible {
+            writeln!(
+                f,
+                "a GPU computed networks: the same command may play other games"
             )?;
         }
         if let Some(overhead) = self.overhead {

@@ -77,21 +77,18 @@ impl fmt::Display for End {
     }
 }
 
-/// What a record says of a game beside its turns and its end.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Tags<'a> {
-    /// The names of all players of the match.
-    pub(super) players: &'a [String],
-    /// The game's opening.
-    pub(super) opening: &'a str,
-    pub(super) seed: u64,
-}
-
 impl GameSummary {
-    /// The summary of a game that is over, and its record: `tags`, and the turns with their players' reports.
-    pub(super) fn of(over: &PitGame, usage: [Usage; 2], tags: Tags) -> (Self, String) {
+    /// The summary of a game that is over, and its record: the names of its two among all `players`, its `opening` and the seed, and the
+    /// turns with their players' reports.
+    pub(super) fn of(
+        over: &PitGame,
+        usage: [Usage; 2],
+        players: &[String],
+        opening: &str,
+        seed: u64,
+    ) -> (Self, String) {
         let game = over.game();
-        let (winner, reason, outcome) = match (over.forfeit(), game.outcome()) {
+        let (winner, reason, outcome) = match (&over.referee.forfeit, game.outcome()) {
             (Some(Forfeit { loser, fault }), _) => {
                 let winner = loser.opponent();
                 let outcome = format!("{winner:?} wins by {} of {loser:?}", fault.kind);
@@ -114,16 +111,19 @@ impl GameSummary {
         let turns = format_record(game);
         let [gold, silver] = over.fixture.by_colour();
         let header = RecordHeader {
-            gold: &tags.players[gold],
-            silver: &tags.players[silver],
+            gold: &players[gold],
+            silver: &players[silver],
             result: &outcome,
             game: over.fixture.number,
-            seed: tags.seed,
+            seed,
             // A file's name may contain line breaks.
-            opening: &tags.opening.replace(char::is_control, "?"),
+            opening: &opening.replace(char::is_control, "?"),
         };
-        let fault = over.forfeit().map(Forfeit::in_words);
-        let remarks = |turn| (over.turn_infos()[turn], over.remark(turn));
+        let fault = over.referee.forfeit.as_ref().map(Forfeit::in_words);
+        let remarks = |turn: usize| {
+            let remark = over.referee.remarks.get(&turn);
+            (over.turn_infos()[turn], remark.map(String::as_str))
+        };
         let record = header.with_turns(&turns, game.turns().len(), remarks, fault.as_deref());
         let summary = Self {
             game: over.fixture.number,
@@ -230,18 +230,14 @@ pub(super) mod tests {
         }
         let from_position = Game::from_position(*opening.position());
         let players = ["policy: x".to_owned(), "random".to_owned()];
-        let tags = Tags {
-            players: &players,
-            opening: "7, random setups",
-            seed: 5,
-        };
         for (number, opening, limit) in [
             (0, opening.clone(), 9),
             (1, opening, 400),
             (0, from_position, 6),
         ] {
             let game = played(number, opening, limit);
-            let (summary, record) = GameSummary::of(&game, game.usage(), tags);
+            let text = "7, random setups";
+            let (summary, record) = GameSummary::of(&game, game.usage(), &players, text, 5);
             assert_eq!(&parse_record(&record).unwrap(), game.game(), "{record}");
             let read: Vec<_> = RecordReader::new(record.as_bytes()).collect();
             assert_eq!(&read[0].as_ref().unwrap().game, game.game());

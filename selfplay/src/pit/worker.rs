@@ -4,11 +4,11 @@ use super::external_engine::{EnginePlayer, FaultKind};
 use super::game::{PitGame, Usage};
 use super::opening::Openings;
 use super::player::{LoadedPlayer, PlayerKind};
-use super::referee::{Forfeit, TurnSource};
-use super::result::{GameSummary, Tags};
+use super::referee::TurnSource;
+use super::result::GameSummary;
 use super::schedule::Games;
 use crate::worker::batch::{Batcher, Cost};
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -101,13 +101,13 @@ impl MatchTask {
                 || self.begin(&mut spare.borrow_mut()),
                 |over: PitGame| {
                     let usage = over.usage();
-                    thought += over.preparation();
+                    thought += over.referee.preparation;
                     thought += usage.iter().map(|usage| usage.time).sum::<Duration>();
                     if held.is_empty() {
                         held_since = Instant::now();
                     }
                     let fails = self.check_engines(&over)?;
-                    if !over.is_given_up() {
+                    if !over.referee.is_given_up {
                         let game = self.summarise(&over, usage, &costs);
                         match fails {
                             // It doesn't count if the engine turns out to be unable to play.
@@ -199,40 +199,30 @@ impl MatchTask {
     /// Ends the match if an engine can't play a turn: it would lose all its games, which would prove nothing. Returns the player that
     /// failed before its first turn in this game.
     fn check_engines(&self, over: &PitGame) -> Result<Option<usize>> {
-        let failed = |forfeit: &&Forfeit| {
-            use FaultKind::{Crash, Hang, Malformed};
-            matches!(forfeit.fault.kind, Crash | Hang | Malformed)
-        };
-        let lost_by = over.forfeit().filter(failed).map(|forfeit| forfeit.loser);
-        let mut fails = None;
-        let sides = [
-            over.fixture.first_has(),
-            over.fixture.first_has().opponent(),
-        ];
-        for ((side, player), usage) in sides
-            .into_iter()
-            .zip(over.fixture.players)
-            .zip(over.usage())
-        {
-            let Some(failures) = self.failures.get(player) else {
-                continue;
-            };
+        use FaultKind::{Crash, Hang, Malformed};
+        let (players, usage) = (over.fixture.players, over.usage());
+        for (player, usage) in players.into_iter().zip(usage) {
             if usage.turns > 0 {
-                failures.store(0, Relaxed);
-            } else if lost_by == Some(side) {
-                fails = Some(player);
-                if failures.fetch_add(1, Relaxed) + 1 < MAX_FAILURES {
-                    continue;
-                }
-                let name = self.labels.get(player).map_or("", String::as_str);
-                let fault = over.forfeit().map(Forfeit::in_words).unwrap_or_default();
-                bail!(
-                    "{name} failed in {MAX_FAILURES} games in a row before its first turn; in game {}, {fault}",
-                    over.fixture.number
-                );
+                self.failures[player].store(0, Relaxed);
             }
         }
-        Ok(fails)
+        let Some(forfeit) = &over.referee.forfeit else {
+            return Ok(None);
+        };
+        let loser = usize::from(forfeit.loser != over.fixture.first_has());
+        let has_failed = matches!(forfeit.fault.kind, Crash | Hang | Malformed);
+        if !has_failed || usage[loser].turns > 0 {
+            return Ok(None);
+        }
+        let player = players[loser];
+        ensure!(
+            self.failures[player].fetch_add(1, Relaxed) + 1 < MAX_FAILURES,
+            "{} failed in {MAX_FAILURES} games in a row before its first turn; in game {}, {}",
+            self.labels[player],
+            over.fixture.number,
+            forfeit.in_words()
+        );
+        Ok(Some(player))
     }
 
     fn summarise(&self, over: &PitGame, mut usage: [Usage; 2], costs: &[Cost]) -> Finished {
@@ -242,12 +232,7 @@ impl MatchTask {
             usage.time += time.mul_f64(usage.evaluations as f64 / evaluations.max(1) as f64);
         }
         let opening = self.openings.describe(over.fixture.pair);
-        let tags = Tags {
-            players: &self.labels,
-            opening: &opening,
-            seed: self.seed,
-        };
-        let (summary, record) = GameSummary::of(over, usage, tags);
+        let (summary, record) = GameSummary::of(over, usage, &self.labels, &opening, self.seed);
         Finished { summary, record }
     }
 }

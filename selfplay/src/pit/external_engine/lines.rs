@@ -55,43 +55,31 @@ impl Pace {
 /// Passes the lines of a pipe to `take` until the pipe ends or can't be read, or `take` returns false. The last line needs no end.
 pub(super) fn read_lines(pipe: impl Read, mut take: impl FnMut(ReadLine) -> bool) {
     let mut pipe = BufReader::new(pipe);
-    let mut line = Vec::new();
-    // The rest of a line that was handed over already.
+    let mut bytes = Vec::new();
+    // Whether a line goes on whose beginning was handed over already.
     let mut is_rest = false;
     let mut pace = Pace::new();
     loop {
-        let (used, ended) = match pipe.fill_buf() {
-            Ok([]) => break,
-            Ok(bytes) => {
-                let end = bytes.iter().position(|&byte| byte == b'\n');
-                let part = &bytes[..end.unwrap_or(bytes.len())];
-                if !is_rest {
-                    let room = MAX_LINE_BYTES.saturating_sub(line.len());
-                    line.extend_from_slice(&part[..part.len().min(room)]);
-                    if part.len() > room {
-                        is_rest = true;
-                        if !take(ReadLine::Cut(text(&line))) {
-                            return;
-                        }
-                    }
-                }
-                (part.len() + usize::from(end.is_some()), end.is_some())
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => (0, false),
-            Err(_) => break,
-        };
-        pipe.consume(used);
-        pace.count(usize::from(ended), used);
-        if ended {
-            if !is_rest && !take(ReadLine::Whole(text(&line))) {
-                return;
-            }
-            line.clear();
-            is_rest = false;
+        bytes.clear();
+        // One byte more shows that a line is too long.
+        let mut part = pipe.by_ref().take(MAX_LINE_BYTES as u64 + 1);
+        let read = part.read_until(b'\n', &mut bytes);
+        if bytes.is_empty() {
+            return;
         }
-    }
-    if !line.is_empty() && !is_rest {
-        take(ReadLine::Whole(text(&line)));
+        let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        let has_end = line.len() < bytes.len();
+        pace.count(usize::from(has_end), bytes.len());
+        let goes_on = is_rest
+            || take(if line.len() > MAX_LINE_BYTES {
+                ReadLine::Cut(text(&line[..MAX_LINE_BYTES]))
+            } else {
+                ReadLine::Whole(text(line))
+            });
+        if !goes_on || read.is_err() {
+            return;
+        }
+        is_rest = !has_end;
     }
 }
 
@@ -165,16 +153,17 @@ mod tests {
         bytes.extend(b"\nb\n");
         assert_eq!(lines(&bytes)[1], ReadLine::Whole("b".into()));
         assert!(matches!(&lines(&bytes)[0], ReadLine::Whole(_)));
-        let mut bytes = vec![b'x'; 3 * MAX_LINE_BYTES];
-        bytes.extend(b"\nb\n");
-        let read = lines(&bytes);
+        let longest = "x".repeat(MAX_LINE_BYTES);
         assert_eq!(
-            read,
-            [
-                ReadLine::Cut("x".repeat(MAX_LINE_BYTES)),
-                ReadLine::Whole("b".into())
-            ]
+            lines(longest.as_bytes()),
+            [ReadLine::Whole(longest.clone())]
         );
+        for length in [1, 2, MAX_LINE_BYTES + 2, 2 * MAX_LINE_BYTES] {
+            let mut bytes = vec![b'x'; MAX_LINE_BYTES + length];
+            bytes.extend(b"\nb\n");
+            let expected = [ReadLine::Cut(longest.clone()), ReadLine::Whole("b".into())];
+            assert_eq!(lines(&bytes), expected);
+        }
         // It is handed over before it ends, if it ever does.
         let mut first = None;
         read_lines(std::io::repeat(b'x'), |line| {

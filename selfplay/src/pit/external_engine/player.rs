@@ -3,7 +3,7 @@
 use super::clock::{EngineClock, TimeControl};
 use super::command::EngineCommand;
 use super::fault::{EngineFault, FaultKind, Interruption};
-use super::session::{Engine, EngineTurn, GameSetting, Limits};
+use super::session::{Engine, EngineTurn, Limits};
 use arimaa::aei::Command;
 use arimaa::rules::{Game, Position, Turn};
 use std::sync::Arc;
@@ -54,19 +54,15 @@ impl EnginePlayer {
 
     /// Begins a game. An engine that ended since its last game, or doesn't answer, is restarted once: no game was in progress.
     pub(crate) fn begin(&mut self, game: &Game, max_turns: usize) -> Result<(), Interruption> {
-        let setting = GameSetting {
-            control: &self.spec.control,
-            max_turns,
-            opponent: &self.opponent,
-        };
+        let (control, opponent) = (&self.spec.control, &self.opponent);
         if let Some(engine) = &mut self.engine {
-            match engine.new_game(game, setting, &self.stop) {
+            match engine.new_game(game, control, max_turns, opponent, &self.stop) {
                 Err(Interruption::Fault(_)) => self.engine = None,
                 result => return result,
             }
         }
         let mut engine = self.spec.start(&self.stop)?;
-        engine.new_game(game, setting, &self.stop)?;
+        engine.new_game(game, control, max_turns, opponent, &self.stop)?;
         self.engine = Some(engine);
         Ok(())
     }
@@ -86,13 +82,10 @@ impl EnginePlayer {
             return Err(fault.into());
         };
         let chosen = engine.choose(game, clock, &self.stop);
-        let stays = match &chosen {
-            Ok(_) => true,
-            Err(Interruption::Fault(fault)) => fault.kind == FaultKind::Resignation,
-            Err(Interruption::Stopped) => false,
-        };
-        if !stays {
-            self.engine = None;
+        match &chosen {
+            Ok(_) => {}
+            Err(Interruption::Fault(fault)) if fault.kind == FaultKind::Resignation => {}
+            Err(_) => self.engine = None,
         }
         chosen
     }

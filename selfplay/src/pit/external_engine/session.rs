@@ -31,16 +31,6 @@ impl Default for Limits {
     }
 }
 
-/// A game as an engine is told of it before it begins.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct GameSetting<'a> {
-    pub(crate) control: &'a TimeControl,
-    /// The turn limit, counting the turns of both sides.
-    pub(crate) max_turns: usize,
-    /// Its opponent's name.
-    pub(crate) opponent: &'a str,
-}
-
 /// A turn that an engine chose, legal and in time.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct EngineTurn {
@@ -51,37 +41,26 @@ pub(crate) struct EngineTurn {
     pub(crate) remark: Option<String>,
 }
 
-/// An engine's last remark of each kind on its search.
+/// An engine's last remark of each kind on its search: score, depth, nodes, variation.
 #[derive(Debug, Default)]
-struct Remarks {
-    score: Option<i64>,
-    depth: Option<String>,
-    nodes: Option<u64>,
-    variation: Option<String>,
-}
+struct Remarks([Option<Info>; 4]);
 
 impl Remarks {
     fn take(&mut self, info: Info) {
-        match info {
-            Info::Score(score) => self.score = Some(score),
-            Info::Depth { steps, goes_on } => {
-                self.depth = Some(format!("{steps}{}", if goes_on { "+" } else { "" }));
-            }
-            Info::Nodes(nodes) => self.nodes = Some(nodes),
-            Info::Variation(turns) => self.variation = Some(turns),
-            Info::Time(_) | Info::CurrentMoveNumber(_) | Info::Other { .. } => {}
-        }
+        let place = match info {
+            Info::Score(_) => 0,
+            Info::Depth { .. } => 1,
+            Info::Nodes(_) => 2,
+            Info::Variation(_) => 3,
+            Info::Time(_) | Info::CurrentMoveNumber(_) | Info::Other { .. } => return,
+        };
+        self.0[place] = Some(info);
     }
 
     /// In one line.
     fn in_words(self) -> Option<String> {
-        let parts = [
-            self.score.map(|score| format!("score {score}")),
-            self.depth.map(|depth| format!("depth {depth}")),
-            self.nodes.map(|nodes| format!("nodes {nodes}")),
-            self.variation.map(|turns| format!("pv {turns}")),
-        ];
-        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        let infos = self.0.iter().flatten();
+        let parts: Vec<String> = infos.map(Info::to_string).collect();
         let words = parts.join(", ").replace(char::is_control, "?");
         (!words.is_empty()).then_some(words)
     }
@@ -157,16 +136,18 @@ impl Engine {
         Ok(())
     }
 
-    /// Begins a game: the engine is told the clock, its opponent, and the turns so far.
+    /// Begins a game: the engine is told the clock, the turn limit of both sides together, its opponent, and the turns so far.
     pub(crate) fn new_game(
         &mut self,
         game: &Game,
-        setting: GameSetting,
+        control: &TimeControl,
+        max_turns: usize,
+        opponent: &str,
         stop: &AtomicBool,
     ) -> Result<(), Interruption> {
-        let mut commands = setting.control.commands(setting.max_turns);
+        let mut commands = control.commands(max_turns);
         commands.push(Command::set(StandardOption::Rated, 0));
-        commands.push(Command::set(StandardOption::Opponent, setting.opponent));
+        commands.push(Command::set(StandardOption::Opponent, opponent));
         commands.push(Command::NewGame);
         for command in commands {
             self.process.send(command);

@@ -1,6 +1,6 @@
 //! Engines of shell script and their faults.
 
-use super::session::{Engine, EngineTurn, GameSetting, Limits};
+use super::session::{Engine, EngineTurn, Limits};
 use super::*;
 use crate::mutation::{Mutations, cases};
 use arimaa::notation::{format_turn, parse_position, parse_turn};
@@ -72,12 +72,9 @@ fn clock(control: &str) -> EngineClock {
 }
 
 fn begin(engine: &mut Engine, game: &Game, control: &str) {
-    let setting = GameSetting {
-        control: &control.parse().unwrap(),
-        max_turns: 100,
-        opponent: "the other",
-    };
-    engine.new_game(game, setting, &GO_ON).unwrap();
+    let control = control.parse().unwrap();
+    let begun = engine.new_game(game, &control, 100, "the other", &GO_ON);
+    begun.unwrap();
 }
 
 /// What an engine does with its first turn of a game.
@@ -128,12 +125,7 @@ fn nonsense_is_a_fault_or_a_legal_turn() {
         let clock = clock("20s");
         let chosen = start_with(&command, &[], limits()).and_then(|mut engine| {
             let control = "20s".parse().unwrap();
-            let setting = GameSetting {
-                control: &control,
-                max_turns: 100,
-                opponent: "the other",
-            };
-            engine.new_game(&game(), setting, &GO_ON)?;
+            engine.new_game(&game(), &control, 100, "the other", &GO_ON)?;
             engine.choose(&game(), &clock, &GO_ON)
         });
         match chosen {

@@ -1,12 +1,9 @@
 //! The parts of a match that several machines play: found, and put together.
 
-use super::{Compared, MatchFolder, MatchPlan, OPENINGS, another, read_results, record_of};
-use crate::openings::MAX_BYTES;
+use super::{Compared, MatchFolder, MatchPlan, another, openings_of, read_results, record_of};
 use crate::pit::result::GameSummary;
-use anyhow::{Context, Result, ensure};
-use engine::files::read_whole;
+use anyhow::{Result, ensure};
 use engine::progress::say;
-use engine::run::write_file;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -38,7 +35,8 @@ impl MatchFolder {
     /// Takes over the games that are over of parts, also of parts that are being played, and adds them to those that are `known`.
     ///
     /// # Errors
-    /// A game is known with another record, although the match `is_repeatable`. What the disk says.
+    /// A game is known with another record, although the match `is_repeatable`. A part's openings were changed since they were written.
+    /// What the disk says.
     pub(in crate::pit) fn join(
         &mut self,
         parts: &[PathBuf],
@@ -46,17 +44,16 @@ impl MatchFolder {
         known: &mut BTreeMap<u64, GameSummary>,
     ) -> Result<()> {
         for path in parts {
-            let (openings, own) = (path.join(OPENINGS), self.openings());
-            if openings.exists() && !own.exists() {
+            if self.openings()?.is_none()
+                && let Some(openings) = openings_of(path)?
+            {
                 // So that a pair begun in a part and ended here has one opening.
-                let bytes = read_whole(&openings, MAX_BYTES);
-                let bytes = bytes.with_context(|| format!("can't read {}", openings.display()))?;
-                write_file(&own, &bytes)?;
+                self.keep_openings(&openings)?;
             }
             let (games, mut torn) = read_results(path)?;
             let (mut joined, mut others, mut known_before) = (0, 0, 0);
             for (number, summary) in games {
-                let Some(record) = record_of(path, &summary) else {
+                let Some(record) = record_of(path, &summary)? else {
                     torn += 1;
                     continue;
                 };
@@ -119,6 +116,27 @@ mod tests {
         let message = error.to_string();
         assert!(
             message.contains("game 0 of") && message.contains("/two is another game"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn openings_of_a_part_are_taken_over_unless_they_are_damaged() {
+        let out = tempfile::tempdir().unwrap();
+        let begin = |name| MatchFolder::begin(out.path(), name, &plan()).unwrap();
+        let (part, mut whole) = (begin("part"), begin("m"));
+        let parts = [part.path().to_owned()];
+        part.keep_openings("# opening 0\n").unwrap();
+        whole.join(&parts, true, &mut BTreeMap::new()).unwrap();
+        assert_eq!(whole.openings().unwrap().as_deref(), Some("# opening 0\n"));
+        let file = part.path().join("openings.txt");
+        let changed = std::fs::read_to_string(&file).unwrap().replace('0', "1");
+        std::fs::write(&file, changed).unwrap();
+        let mut other = begin("n");
+        let error = other.join(&parts, true, &mut BTreeMap::new()).unwrap_err();
+        let message = error.to_string();
+        assert!(
+            message.contains("part/openings.txt was damaged"),
             "{message}"
         );
     }
