@@ -22,6 +22,12 @@ impl ApiError {
         }
     }
 
+    /// Whether what the request names is not there.
+    #[cfg(test)]
+    pub(super) fn is_missing(&self) -> bool {
+        self.status == StatusCode::NOT_FOUND
+    }
+
     /// What went wrong, in words.
     pub(super) fn message(&self) -> String {
         self.message.clone()

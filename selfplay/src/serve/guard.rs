@@ -57,7 +57,11 @@ impl Guard {
             );
         }
         let is_own = match only(headers, ORIGIN.as_str()) {
-            Ok(origin) => origin.is_none_or(|origin| origin == format!("http://{host}")),
+            // A proxy in front of this server may encrypt.
+            Ok(origin) => origin.is_none_or(|origin| {
+                let own = origin.strip_prefix("https://");
+                own.or(origin.strip_prefix("http://")) == Some(host)
+            }),
             Err(()) => false,
         };
         let is_cross_site = headers
@@ -196,6 +200,13 @@ mod tests {
             "/api/about",
             &[host, ("origin", b"http://localhost:8420")]
         ));
+        assert!(check(
+            "/api/about",
+            &[host, ("origin", b"https://localhost:8420")]
+        ));
+        for other in ["https://localhost", "localhost:8420", "null"] {
+            assert!(!check("/api/about", &[host, ("origin", other.as_bytes())]));
+        }
         assert!(check(
             "/api/about",
             &[host, ("sec-fetch-site", b"same-origin")]

@@ -60,10 +60,10 @@ pub(super) struct Progress {
 pub(super) struct Reviews {
     players: Arc<Players>,
     most_time: Duration,
-    registry: Registry<Entry>,
+    pub(super) registry: Registry<Entry>,
 }
 
-struct Entry {
+pub(super) struct Entry {
     player: String,
     limits: Limits,
     game: Game,
@@ -134,16 +134,6 @@ impl Reviews {
     /// The turns so far, and the channel of those that follow.
     pub(super) fn watch(&self, id: &str) -> ApiResult<watch::Receiver<Progress>> {
         Ok(self.registry.find(id)?.progress.subscribe())
-    }
-
-    /// Stops all analyses, and waits for them.
-    pub(super) fn end(&self) {
-        self.registry.end();
-    }
-
-    /// Stops an analysis.
-    pub(super) fn stop(&self, id: &str) -> ApiResult<()> {
-        self.registry.stop(id)
     }
 }
 

@@ -9,7 +9,9 @@ use super::players::Players;
 use super::policy::{PolicyAnswer, PolicyRequest};
 use super::registry::WorkState;
 use super::reviews::{self, Progress, ReviewRequest, Reviews};
-use super::rules::{self, RecordRequest, SetupRequest, StateRequest};
+use super::rules::{
+    self, RecordAnswer, RecordRequest, SetupAnswer, SetupRequest, StateAnswer, StateRequest,
+};
 use super::run::{Disk, RunAnswer};
 use super::search_messages::{Limits, SearchAnswer, SearchRequest};
 use super::searches::Searches;
@@ -100,8 +102,9 @@ impl Server {
     /// Ends all evaluations once no request comes any more. A request that hangs may keep the server alive, so that it is not dropped,
     /// and libtorch crashes if the program ends meanwhile ([`Threads`](super::threads::Threads)).
     pub(super) fn end(&self) {
-        self.searches.end();
-        self.reviews.end();
+        self.policies.close();
+        self.searches.registry.end();
+        self.reviews.registry.end();
         let begun = Instant::now();
         // A disk may never give a network's file.
         while self.policies.available_permits() < MAX_POLICIES && begun.elapsed() < END_TIME {
@@ -165,10 +168,11 @@ impl ShownRun {
         let mut disk = self.disk.lock().unwrap_or_else(PoisonError::into_inner);
         match &*disk {
             Some((at, disk)) if at.elapsed() < DISK_TIME => disk.clone(),
-            _ => disk
-                .insert((Instant::now(), Disk::of(&self.directory)))
-                .1
-                .clone(),
+            _ => {
+                // Their age begins when they are known: this takes long where folders are large.
+                let sizes = Disk::of(&self.directory);
+                disk.insert((Instant::now(), sizes)).1.clone()
+            }
         }
     }
 
@@ -230,17 +234,20 @@ pub(super) fn router(server: Arc<Server>, guard: Arc<Guard>) -> Router {
         .with_state(server)
 }
 
+type Answer<T> = ApiResult<Json<T>>;
+
 /// Does what waits for the disk or takes long on another thread than the server's.
 async fn blocking<T: Send + 'static>(
     server: Arc<Server>,
     work: impl FnOnce(&Server) -> ApiResult<T> + Send + 'static,
-) -> ApiResult<T> {
+) -> Answer<T> {
     let done = tokio::task::spawn_blocking(move || work(&server)).await;
-    done.unwrap_or_else(|_| {
+    let done = done.unwrap_or_else(|_| {
         Err(ApiError::failed(
             "the answer panicked: please report the request",
         ))
-    })
+    });
+    done.map(Json)
 }
 
 async fn file(uri: axum::http::Uri) -> Response {
@@ -250,70 +257,66 @@ async fn file(uri: axum::http::Uri) -> Response {
     }
 }
 
-async fn about(State(server): Shared) -> ApiResult<Json<Value>> {
-    let about = blocking(server, |server| {
+async fn about(State(server): Shared) -> Answer<Value> {
+    blocking(server, |server| {
         Ok(json!({
             "version": env!("CARGO_PKG_VERSION"),
             "run": server.run.as_ref().map(|run| run.directory.root().display().to_string()),
             "players": server.players.names(),
             "cores": worker_pool::cores(),
         }))
-    });
-    Ok(Json(about.await?))
+    })
+    .await
 }
 
 async fn state(
     State(server): Shared,
     JsonBody(request): JsonBody<StateRequest>,
-) -> ApiResult<impl IntoResponse> {
-    Ok(Json(
-        blocking(server, move |_| rules::state(&request)).await?,
-    ))
+) -> Answer<StateAnswer> {
+    blocking(server, move |_| rules::state(&request)).await
 }
 
 async fn record(
     State(server): Shared,
     JsonBody(request): JsonBody<RecordRequest>,
-) -> ApiResult<impl IntoResponse> {
-    Ok(Json(
-        blocking(server, move |_| rules::record(&request)).await?,
-    ))
+) -> Answer<RecordAnswer> {
+    blocking(server, move |_| rules::record(&request)).await
 }
 
-async fn setup(QueryOf(request): QueryOf<SetupRequest>) -> ApiResult<impl IntoResponse> {
-    Ok(Json(rules::setup(&request)?))
+async fn setup(QueryOf(request): QueryOf<SetupRequest>) -> Answer<SetupAnswer> {
+    rules::setup(&request).map(Json)
 }
 
 async fn policy(
     State(server): Shared,
     JsonBody(request): JsonBody<PolicyRequest>,
-) -> ApiResult<Json<PolicyAnswer>> {
+) -> Answer<PolicyAnswer> {
     let place = Arc::clone(&server.policies).acquire_owned().await;
-    let place = place.map_err(ApiError::failed)?;
-    let answer = blocking(server, move |server| {
+    let place = place.map_err(|_| ApiError::failed("the server ends"))?;
+    blocking(server, move |server| {
         // Held until the work is done, even if the client has gone.
         let _held = place;
         request.answer(&server.players)
-    });
-    Ok(Json(answer.await?))
+    })
+    .await
 }
 
 async fn start_search(
     State(server): Shared,
     JsonBody(request): JsonBody<SearchRequest>,
-) -> ApiResult<Json<Value>> {
-    let id = blocking(server, move |server| server.searches.start(&request)).await?;
-    Ok(Json(json!({ "search": id })))
+) -> Answer<Value> {
+    let start = move |server: &Server| Ok(json!({ "search": server.searches.start(&request)? }));
+    blocking(server, start).await
 }
 
-async fn search(State(server): Shared, Id(id): Id) -> ApiResult<Json<SearchAnswer>> {
+async fn search(State(server): Shared, Id(id): Id) -> Answer<SearchAnswer> {
     let answer = server.searches.watch(&id)?;
     let answer = answer.borrow().clone();
     Ok(Json(answer))
 }
 
-async fn stop_search(State(server): Shared, Id(id): Id) -> ApiResult<Json<Value>> {
-    server.searches.stop(&id)?;
+async fn stop_search(State(server): Shared, Id(id): Id) -> Answer<Value> {
+    server.searches.registry.stop(&id)?;
     Ok(Json(json!({})))
 }
 
@@ -321,9 +324,9 @@ async fn resume_search(
     State(server): Shared,
     Id(id): Id,
     JsonBody(limits): JsonBody<Limits>,
-) -> ApiResult<Json<Value>> {
-    blocking(server, move |server| server.searches.resume(&id, limits)).await?;
-    Ok(Json(json!({})))
+) -> Answer<Value> {
+    let resume = move |server: &Server| server.searches.resume(&id, limits);
+    blocking(server, move |server| resume(server).map(|()| json!({}))).await
 }
 
 async fn search_events(State(server): Shared, Id(id): Id) -> ApiResult<impl IntoResponse> {
@@ -331,17 +334,16 @@ async fn search_events(State(server): Shared, Id(id): Id) -> ApiResult<impl Into
     let has_ended = |answer: &SearchAnswer| answer.state != WorkState::Running;
     events(
         &server,
-        unfold(Some(answers), move |answers| async move {
-            let mut answers = answers?;
+        unfold(Some((answers, true)), move |state| async move {
+            let (mut answers, is_first) = state?;
+            if !is_first {
+                tokio::time::sleep(EVENT_TIME).await;
+                // Without a sender the search is gone.
+                answers.changed().await.ok()?;
+            }
             let answer = answers.borrow_and_update().clone();
             let event = event("report", &answer);
-            if has_ended(&answer) {
-                return Some((event, None));
-            }
-            tokio::time::sleep(EVENT_TIME).await;
-            // Without a sender the search is gone.
-            let next = answers.changed().await.is_ok().then_some(answers);
-            Some((event, next))
+            Some((event, (!has_ended(&answer)).then_some((answers, false))))
         }),
     )
 }
@@ -349,25 +351,25 @@ async fn search_events(State(server): Shared, Id(id): Id) -> ApiResult<impl Into
 async fn start_review(
     State(server): Shared,
     JsonBody(request): JsonBody<ReviewRequest>,
-) -> ApiResult<Json<Value>> {
-    let id = blocking(server, move |server| server.reviews.start(&request)).await?;
-    Ok(Json(json!({ "review": id })))
+) -> Answer<Value> {
+    let start = move |server: &Server| Ok(json!({ "review": server.reviews.start(&request)? }));
+    blocking(server, start).await
 }
 
-async fn stop_review(State(server): Shared, Id(id): Id) -> ApiResult<Json<Value>> {
-    server.reviews.stop(&id)?;
+async fn stop_review(State(server): Shared, Id(id): Id) -> Answer<Value> {
+    server.reviews.registry.stop(&id)?;
     Ok(Json(json!({})))
 }
 
-async fn review(State(server): Shared, Id(id): Id) -> ApiResult<Json<Progress>> {
+async fn review(State(server): Shared, Id(id): Id) -> Answer<Progress> {
     let progress = server.reviews.watch(&id)?;
     let progress = progress.borrow().clone();
     Ok(Json(progress))
 }
 
-async fn resume_review(State(server): Shared, Id(id): Id) -> ApiResult<Json<Value>> {
-    blocking(server, move |server| server.reviews.resume(&id)).await?;
-    Ok(Json(json!({})))
+async fn resume_review(State(server): Shared, Id(id): Id) -> Answer<Value> {
+    let resume = move |server: &Server| server.reviews.resume(&id);
+    blocking(server, move |server| resume(server).map(|()| json!({}))).await
 }
 
 async fn review_events(State(server): Shared, Id(id): Id) -> ApiResult<impl IntoResponse> {
@@ -399,13 +401,12 @@ fn next_of_review(progress: &Progress, told: usize) -> Option<(Result<Event, Inf
 }
 
 async fn run(State(server): Shared) -> ApiResult<Response> {
-    let answer = blocking(server, |server| server.run()?.answer()).await?;
+    let Json(answer) = blocking(server, |server| server.run()?.answer()).await?;
     Ok(Json(&*answer).into_response())
 }
 
-async fn series(State(server): Shared) -> ApiResult<Response> {
-    let series = blocking(server, |server| server.run()?.series()).await?;
-    Ok(Json(series).into_response())
+async fn series(State(server): Shared) -> Answer<SeriesAnswer> {
+    blocking(server, |server| server.run()?.series()).await
 }
 
 async fn run_events(State(server): Shared) -> ApiResult<impl IntoResponse> {
@@ -420,7 +421,7 @@ async fn run_events(State(server): Shared) -> ApiResult<impl IntoResponse> {
                     let run = server.run()?;
                     Ok(Seen::of(&run.directory, &run.games))
                 });
-                let now = now.await.ok()?;
+                let Json(now) = now.await.ok()?;
                 let what = now.changed_since(&before);
                 if !what.is_empty() {
                     let event = event("changed", &json!({ "what": what }));
@@ -431,14 +432,16 @@ async fn run_events(State(server): Shared) -> ApiResult<impl IntoResponse> {
     )
 }
 
-async fn games(State(server): Shared, QueryOf(query): QueryOf<GamesQuery>) -> ApiResult<Response> {
-    let page = blocking(server, move |server| {
+async fn games(
+    State(server): Shared,
+    QueryOf(query): QueryOf<GamesQuery>,
+) -> ApiResult<impl IntoResponse> {
+    blocking(server, move |server| {
         let run = server.run()?;
         run.check()?;
         Ok(run.games.page(&query))
-    });
-    let page = page.await?;
-    Ok(Json(page).into_response())
+    })
+    .await
 }
 
 #[derive(serde::Deserialize)]
@@ -456,24 +459,16 @@ async fn game(
     State(server): Shared,
     Id(id): Id,
     QueryOf(query): QueryOf<SourceQuery>,
-) -> ApiResult<Response> {
+) -> ApiResult<impl IntoResponse> {
     let id = id.parse().map_err(|error: String| ApiError::wrong(error))?;
-    let detail = blocking(server, move |server| {
-        let detail = server.run()?.games.detail(id, &query.source);
-        detail.map_err(|error| {
-            if error.is_not_found() {
-                ApiError::missing(error)
-            } else {
-                ApiError::failed(error)
-            }
-        })
-    });
-    Ok(Json(detail.await?).into_response())
+    blocking(server, move |server| {
+        server.run()?.games.detail(id, &query.source)
+    })
+    .await
 }
 
-async fn show_games(State(server): Shared) -> ApiResult<Response> {
-    let games = blocking(server, |server| Ok(server.run()?.games.show_games())).await?;
-    Ok(Json(games).into_response())
+async fn show_games(State(server): Shared) -> ApiResult<impl IntoResponse> {
+    blocking(server, |server| Ok(server.run()?.games.show_games())).await
 }
 
 fn event(name: &str, data: &impl Serialize) -> Result<Event, Infallible> {

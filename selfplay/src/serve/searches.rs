@@ -32,10 +32,10 @@ const REPORT_TIME: Duration = Duration::from_millis(250);
 /// All searches of a server.
 pub(super) struct Searches {
     players: Arc<Players>,
-    registry: Registry<Entry>,
+    pub(super) registry: Registry<Entry>,
 }
 
-struct Entry {
+pub(super) struct Entry {
     player: String,
     lines: usize,
     game: Game,
@@ -117,16 +117,6 @@ impl Searches {
         let entry = self.registry.find(id)?;
         entry.note_use();
         Ok(entry.answer.subscribe())
-    }
-
-    /// Stops all searches, and waits for them.
-    pub(super) fn end(&self) {
-        self.registry.end();
-    }
-
-    /// Stops a search.
-    pub(super) fn stop(&self, id: &str) -> ApiResult<()> {
-        self.registry.stop(id)
     }
 
     /// Resumes a search that has ended, in the same tree.

@@ -6,27 +6,37 @@ use std::thread::{Builder, JoinHandle};
 
 /// Threads that are waited for when this is dropped. The program may end only then: libtorch frees its tables at the end, and a thread
 /// that still evaluates a network would crash.
-#[derive(Default)]
-pub(super) struct Threads(Mutex<Vec<JoinHandle<()>>>);
+pub(super) struct Threads(Mutex<Option<Vec<JoinHandle<()>>>>);
+
+impl Default for Threads {
+    fn default() -> Self {
+        Self(Mutex::new(Some(Vec::new())))
+    }
+}
 
 impl Threads {
     /// Starts a thread.
+    ///
+    /// # Errors
+    /// The system has no thread, or [`join`](Self::join) was called: a request that hung may come after the end.
     pub(super) fn start(
         &self,
         name: String,
         work: impl FnOnce() + Send + 'static,
     ) -> io::Result<()> {
-        let thread = Builder::new().name(name).spawn(work)?;
         let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(threads) = &mut *threads else {
+            return Err(io::Error::other("the server ends"));
+        };
         threads.retain(|thread| !thread.is_finished());
-        threads.push(thread);
+        threads.push(Builder::new().name(name).spawn(work)?);
         Ok(())
     }
 
-    /// Waits for all of them.
+    /// Waits for all of them. No other can be started from now on.
     pub(super) fn join(&self) {
-        let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for thread in threads.drain(..) {
+        let threads = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        for thread in threads.into_iter().flatten() {
             // A panic has been printed, and has ended its search.
             let _ = thread.join();
         }
@@ -57,7 +67,8 @@ mod tests {
             };
             threads.start(format!("test-{number}"), work).unwrap();
         }
-        drop(threads);
+        threads.join();
         assert_eq!(ended.load(Relaxed), 3);
+        threads.start("late".into(), || ()).unwrap_err();
     }
 }

@@ -6,6 +6,7 @@ use super::scan::is_absent;
 use super::shards::networks_of;
 use crate::inspect::format_action;
 use crate::pit::{RecordError, RecordRemarks, read_record};
+use crate::serve::error::{ApiError, ApiResult};
 use crate::serve::rules::{GameText, board_text};
 use arimaa::notation::{format_position, format_record, format_turn, parse_record};
 use arimaa::rules::{Action, Game, Position, Side};
@@ -17,38 +18,11 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::path::Path;
 
+const REMOVED: &str = "removed";
+const REPLACED: &str = "replaced; ask again in a second";
+
 /// The actions of a policy target that are shown.
 const ACTIONS_SHOWN: usize = 10;
-
-/// Why a game can't be shown.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum GamesError {
-    /// The index doesn't have it.
-    #[error("there is no game {id} in the source `{of}`, or it is not indexed yet")]
-    NotFound { id: GameId, of: String },
-    /// Its file has been removed.
-    #[error("game {id} is no longer there: {path} has been removed")]
-    Removed { id: GameId, path: String },
-    /// Another game stands in its place.
-    #[error("game {id} is no longer there: {path} has been replaced; ask again in a second")]
-    Replaced { id: GameId, path: String },
-    /// Its shard is damaged, or the game breaks the rules.
-    #[error(transparent)]
-    Shard(#[from] ShardError),
-    /// The record of a match's game is damaged.
-    #[error("{path}: {reason}")]
-    Record { path: String, reason: String },
-}
-
-impl GamesError {
-    /// Whether there is no such game, rather than a fault in it.
-    pub(crate) fn is_not_found(&self) -> bool {
-        matches!(
-            self,
-            Self::NotFound { .. } | Self::Removed { .. } | Self::Replaced { .. }
-        )
-    }
-}
 
 /// The answer of `GET /api/games/ID`.
 #[derive(Debug, PartialEq, Serialize)]
@@ -110,52 +84,40 @@ struct ActionShare {
 
 impl GameDetail {
     /// Reads a game of the index.
-    pub(super) fn read(
-        root: &Path,
-        file: &IndexedFile,
-        game: &GameEntry,
-    ) -> Result<Self, GamesError> {
+    ///
+    /// # Errors
+    /// It is missing if its file was removed or replaced. Else its shard or record is damaged, or the game breaks the rules.
+    pub(super) fn read(root: &Path, file: &IndexedFile, game: &GameEntry) -> ApiResult<Self> {
         match file.file.kind {
             FileKind::Shard => Self::read_in_shard(root, file, game),
             FileKind::Results => Self::read_in_match(root, file, game),
         }
     }
 
-    fn read_in_shard(
-        root: &Path,
-        file: &IndexedFile,
-        game: &GameEntry,
-    ) -> Result<Self, GamesError> {
-        let (id, path) = (game.id, file.file.path.clone());
-        let read = ShardReader::open(root.join(&path));
+    fn read_in_shard(root: &Path, file: &IndexedFile, game: &GameEntry) -> ApiResult<Self> {
+        let (id, path) = (game.id, file.file.path.as_str());
+        let read = ShardReader::open(root.join(path));
         let record = read.and_then(|mut shard| shard.read_at(game.place));
         match record {
             Ok(record) if record.id == id => Self::of(&record, &file.file.source)
-                .map_err(|fault| of_shard(&path, game.place, ShardFault::Game(fault))),
-            Ok(_) => Err(GamesError::Replaced { id, path }),
+                .map_err(|fault| of_shard(path, game.place, ShardFault::Game(fault))),
+            Ok(_) => Err(missing(id, path, REPLACED)),
             Err(error) if matches!(&error.fault, ShardFault::Io(io) if is_absent(io)) => {
-                Err(GamesError::Removed { id, path })
+                Err(missing(id, path, REMOVED))
             }
-            Err(error) => Err(of_shard(&path, error.offset, error.fault)),
+            Err(error) => Err(of_shard(path, error.offset, error.fault)),
         }
     }
 
-    fn read_in_match(
-        root: &Path,
-        file: &IndexedFile,
-        game: &GameEntry,
-    ) -> Result<Self, GamesError> {
+    fn read_in_match(root: &Path, file: &IndexedFile, game: &GameEntry) -> ApiResult<Self> {
         let (id, path) = (game.id, record_path(&file.file, game.id.counter));
-        let fault = |reason| GamesError::Record {
-            path: path.clone(),
-            reason,
-        };
+        let fault = |reason: String| ApiError::failed(format!("{path}: {reason}"));
         let text = match read_record(&root.join(&path), &hash_text(game.place)) {
             Ok(text) => text,
             Err(RecordError::Io(error)) if is_absent(&error) => {
-                return Err(GamesError::Removed { id, path });
+                return Err(missing(id, &path, REMOVED));
             }
-            Err(RecordError::Another) => return Err(GamesError::Replaced { id, path }),
+            Err(RecordError::Another) => return Err(missing(id, &path, REPLACED)),
             Err(error) => return Err(fault(error.to_string())),
         };
         let played = parse_record(&text).map_err(|error| fault(error.to_string()))?;
@@ -204,9 +166,10 @@ impl GameDetail {
         let mut mover = start.side();
         for (turn, info) in self.turns.iter_mut().zip(&remarks.turns) {
             if let Some(info) = info {
-                turn.origin = match info.evaluations {
-                    0 => Origin::Policy,
-                    _ => Origin::Search,
+                turn.origin = if info.is_sampled {
+                    Origin::Policy
+                } else {
+                    Origin::Search
                 };
                 turn.network = Some(players[mover.index()].to_owned());
                 turn.gold_value = Some(info.value);
@@ -217,9 +180,15 @@ impl GameDetail {
     }
 }
 
+fn missing(id: GameId, path: &str, why: &str) -> ApiError {
+    ApiError::missing(format!(
+        "game {id} is no longer there: {path} has been {why}"
+    ))
+}
+
 /// A fault of a shard, named as in the run's folder.
-fn of_shard(path: &str, offset: u64, fault: ShardFault) -> GamesError {
-    GamesError::Shard(ShardError {
+fn of_shard(path: &str, offset: u64, fault: ShardFault) -> ApiError {
+    ApiError::failed(ShardError {
         path: path.into(),
         frame: None,
         offset,

@@ -86,19 +86,20 @@ impl<'a> FilesWatcher<'a> {
         self.forget_missing(&scan);
         self.has_changed |= self.problems != scan.problems;
         self.problems = scan.problems;
-        let mut progress = Progress::of(&scan.files);
+        let bytes_of = |files: &[FoundFile]| files.iter().map(|file| file.key.bytes).sum::<u64>();
+        let all = bytes_of(&scan.files);
         let due = self.due(scan.files);
-        progress.read -= due.iter().map(|file| file.key.bytes).sum::<u64>();
+        let mut left = bytes_of(&due);
         // What is soon read is not shown as missing.
         self.published = Instant::now();
         for file in due {
-            progress.read += file.key.bytes;
+            left -= file.key.bytes;
             self.read(file);
             if self.shared.stop.load(Relaxed) {
                 return;
             }
             if self.published.elapsed() >= PUBLISH_INTERVAL {
-                self.publish(progress.share(), false);
+                self.publish(1.0 - left as f64 / all.max(1) as f64, false);
             }
         }
         let problem = self.cache.problem().cloned();
@@ -175,26 +176,5 @@ impl<'a> FilesWatcher<'a> {
         let has_changed = std::mem::take(&mut self.has_changed);
         self.shared.publish(snapshot, has_changed);
         self.published = Instant::now();
-    }
-}
-
-/// How much of the files has been read, in bytes.
-struct Progress {
-    read: u64,
-    all: u64,
-}
-
-impl Progress {
-    /// All of them.
-    fn of(files: &[FoundFile]) -> Self {
-        let all = files.iter().map(|file| file.key.bytes).sum();
-        Self { read: all, all }
-    }
-
-    fn share(&self) -> f64 {
-        match self.all {
-            0 => 1.0,
-            all => self.read as f64 / all as f64,
-        }
     }
 }

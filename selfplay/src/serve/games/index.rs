@@ -1,11 +1,12 @@
 //! What is asked of the index, and the newest state that answers.
 
-use super::detail::{GameDetail, GamesError};
+use super::detail::GameDetail;
 use super::files_watcher::FilesWatcher;
 use super::generations::{GenerationColumns, ShowGames};
 use super::query::{GamesPage, GamesQuery};
 use super::scan::{SELFPLAY, SHOW};
 use super::snapshot::Shared;
+use crate::serve::error::{ApiError, ApiResult};
 use anyhow::{Context, Result, ensure};
 use engine::record::GameId;
 use engine::run::{GameSpeed, RunDirectory};
@@ -49,14 +50,16 @@ impl GamesIndex {
     }
 
     /// One game, read and replayed.
-    pub(crate) fn detail(&self, id: GameId, source: &str) -> Result<GameDetail, GamesError> {
+    ///
+    /// # Errors
+    /// It is missing if it is not indexed, or those of [`GameDetail::read`].
+    pub(crate) fn detail(&self, id: GameId, source: &str) -> ApiResult<GameDetail> {
         let snapshot = self.shared.snapshot();
-        let (file, game) = snapshot
-            .find(id, source)
-            .ok_or_else(|| GamesError::NotFound {
-                id,
-                of: source.to_owned(),
-            })?;
+        let (file, game) = snapshot.find(id, source).ok_or_else(|| {
+            ApiError::missing(format!(
+                "there is no game {id} in the source `{source}`, or it is not indexed yet"
+            ))
+        })?;
         GameDetail::read(self.shared.run.root(), file, game)
     }
 

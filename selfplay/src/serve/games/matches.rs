@@ -98,7 +98,11 @@ impl IndexedFile {
         let path = record_path(&self.file, line.game);
         let text = match read_record(&root.join(&path), &line.record_hash) {
             Ok(text) => text,
-            Err(error) => return self.add_problem(format!("{path}: {error}")),
+            Err(error) => {
+                // The folder may be on its way from another machine: results first, then records.
+                self.may_recover = true;
+                return self.add_problem(format!("{path}: {error}"));
+            }
         };
         let record = RecordRemarks::read(&text);
         let networks = self.place_of(&record.header.players());

@@ -118,9 +118,14 @@ impl GamesPage {
         // The oldest first. A vector that grows would need twice the memory.
         let mut matching: Vec<Found> = Vec::with_capacity(total);
         for file in files {
-            let of_networks = query.networks_of(file);
+            let is_wanted = |names: &Vec<String>| {
+                let network = query.network.as_ref();
+                network.is_none_or(|network| names.contains(network))
+            };
+            let wanted: Vec<bool> = file.networks.iter().map(is_wanted).collect();
+            let of_wanted = |game: &GameEntry| wanted.get(game.networks as usize) == Some(&true);
             let games = file.games.iter();
-            let games = games.filter(|game| of_networks.has(game) && query.matches(game));
+            let games = games.filter(|game| of_wanted(game) && query.matches(game));
             matching.extend(games.map(|game| (file.as_ref(), game)));
         }
         Self {
@@ -138,25 +143,7 @@ impl GamesPage {
     }
 }
 
-/// The sets of networks of a file that are wanted: all, or these.
-struct WantedNetworks(Option<Vec<bool>>);
-
-impl WantedNetworks {
-    fn has(&self, game: &GameEntry) -> bool {
-        let wanted = self.0.as_ref();
-        wanted.is_none_or(|wanted| wanted.get(game.networks as usize) == Some(&true))
-    }
-}
-
 impl GamesQuery {
-    fn networks_of(&self, file: &IndexedFile) -> WantedNetworks {
-        let wanted = self.network.as_ref().map(|network| {
-            let sets = file.networks.iter();
-            sets.map(|names| names.contains(network)).collect()
-        });
-        WantedNetworks(wanted)
-    }
-
     /// Whether all filters but that of the network leave a game.
     fn matches(&self, game: &GameEntry) -> bool {
         let winner = match game.winner {

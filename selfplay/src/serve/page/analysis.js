@@ -33,9 +33,14 @@ class AnalysisView {
     this.maker.board = this.board;
     this.replay = new Replay(this.board, (turn, step) => this.moved(turn, step));
     this.search = new SearchPanel(about.players, {
-      game: () => this.gameTo(this.replay.turn),
-      onTurns: (turns) => this.board.turnArrows(searchArrows(turns)),
-      onPlay: (turn) => this.playTurn(turn),
+      game: () => this.gameTo(this.searched = this.replay.turn),
+      onTurns: (turns) => {
+        if (this.showsSearched && !this.replay.step) this.board.turnArrows(searchArrows(turns));
+      },
+      onPlay: (turn) => {
+        if (this.showsSearched) this.playTurn(turn);
+        else this.say(`This turn was found for ${this.labels[this.searched] ?? 'the end of the game'}: go there to play it.`);
+      },
     });
     this.curve = new ValueCurve([{ label: 'Gold wins', color: '--blue', points: true }], (turn) => this.replay.go(turn));
     this.status = h('p', { class: 'status' });
@@ -130,6 +135,11 @@ class AnalysisView {
     this.replay.load({ boards: this.boards, turns: this.game.turns, labels: this.labels });
     this.drawMoves();
     this.replay.go(index);
+  }
+
+  /** Whether the search is of the turn that is shown. */
+  get showsSearched() {
+    return this.searched === this.replay.turn;
   }
 
   gameTo(turn) {

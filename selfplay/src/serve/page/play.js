@@ -103,6 +103,8 @@ class PlayView {
       if (error.name === 'AbortError') return;
       if (!(error instanceof ApiError)) throw error;
       this.again = retry;
+      // The opponent's time must not run out without its search.
+      if (retry) this.clock.stop();
       this.message.replaceChildren(h('div', { class: 'message error', role: 'alert' }, h('p', {}, error.message),
         retry ? button('Try again', retry) : null));
     }

@@ -118,8 +118,8 @@ fn a_game_against_the_rules_is_indexed_and_named_when_it_is_asked_for() {
     let index = run.index();
     assert_eq!(page(&index, "")["total"], 1);
     let error = index.detail(id(0), "selfplay").unwrap_err();
-    let message = error.to_string();
-    assert!(!error.is_not_found());
+    let message = error.message();
+    assert!(!error.is_missing());
     assert!(
         message.starts_with("shards/000-000000.shard: byte "),
         "{message}"

@@ -138,23 +138,23 @@ fn a_game_that_is_gone_is_a_clear_error() {
     let index = run.index();
     let message = |counter, source| {
         let error = index.detail(id(counter), source).unwrap_err();
-        (error.is_not_found(), error.to_string())
+        (error.is_missing(), error.message())
     };
-    let (is_not_found, unknown) = message(5, "selfplay");
-    assert!(is_not_found && unknown.contains("no game 0-5 in the source `selfplay`"));
+    let (is_missing, unknown) = message(5, "selfplay");
+    assert!(is_missing && unknown.contains("no game 0-5 in the source `selfplay`"));
     assert!(message(0, "elsewhere").0);
     let [.., at] = offsets(&shard)[..] else {
         panic!("no games");
     };
     change(&shard, |bytes| bytes[at + 12] ^= 1);
-    let (is_not_found, damaged) = message(4, "selfplay");
+    let (is_missing, damaged) = message(4, "selfplay");
     let place = format!("shards/000-000000.shard: byte {at}: the checksum");
-    assert!(!is_not_found && damaged.starts_with(&place), "{damaged}");
+    assert!(!is_missing && damaged.starts_with(&place), "{damaged}");
     index.detail(id(3), "selfplay").unwrap();
     // Between the removal and the next look, which may already have come.
     fs::remove_file(&shard).unwrap();
-    let (is_not_found, removed) = message(3, "selfplay");
-    assert!(is_not_found && removed.contains("0-3"), "{removed}");
+    let (is_missing, removed) = message(3, "selfplay");
+    assert!(is_missing && removed.contains("0-3"), "{removed}");
 }
 
 #[test]

@@ -29,7 +29,10 @@ fn keep(run: &TestRun, number: u64, reason: &str, record: &str) -> String {
 #[test]
 fn the_games_of_a_match_are_a_source() {
     let run = TestRun::new();
-    let turns = format!("{SETUPS}2g Ee2n Ee3n\n# value 0.6250, 64 evaluations\n2s ee7s\n");
+    // A search that sees a goal needs no evaluation.
+    let searched = "# value 0.6250, 0 evaluations";
+    let sampled = "# value 0.5000, 3 evaluations without a search";
+    let turns = format!("{SETUPS}2g Ee2n Ee3n\n{searched}\n2s ee7s\n{sampled}\n");
     let unfinished = record(0, "unfinished after 4 turns", &turns);
     let forfeited = record(1, "Silver wins by illegal turn of Gold", SETUPS);
     let position =
@@ -95,9 +98,14 @@ fn the_games_of_a_match_are_a_source() {
         "evaluations",
         "visits",
     ];
-    let expected = json!(["2g", "Ee2n Ee3n", "search", "00002", 0.625, 64, null]);
+    let expected = json!(["2g", "Ee2n Ee3n", "search", "00002", 0.625, 0, null]);
     assert_eq!(json!(fields.map(|field| searched[field].clone())), expected);
-    assert_eq!(detail["turns"][3]["network"], json!(null));
+    assert_eq!(detail["turns"][1]["network"], json!(null));
+    let sampled = &detail["turns"][3];
+    assert_eq!(
+        (&sampled["origin"], &sampled["network"]),
+        (&json!("policy"), &json!("material"))
+    );
     assert_eq!(detail["boards"].as_array().unwrap().len(), 5);
     let detail = serde_json::to_value(index.detail(id(2), "m").unwrap()).unwrap();
     assert_eq!(detail["game"]["start"], position.lines().next().unwrap());
@@ -106,7 +114,7 @@ fn the_games_of_a_match_are_a_source() {
         (&json!("2g"), &json!("resigned"))
     );
     std::fs::remove_file(run.path("pit/m/games/000001.txt")).unwrap();
-    assert!(index.detail(id(1), "m").unwrap_err().is_not_found());
+    assert!(index.detail(id(1), "m").unwrap_err().is_missing());
 }
 
 #[test]
