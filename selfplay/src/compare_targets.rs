@@ -3,7 +3,7 @@
 //! From turn starts of recorded games, self-play's search makes policy targets with each variant of the settings, and one deep search
 //! values all first actions. A target is worth the mean of these values by its own shares.
 
-use crate::inspect::{ShardGames, shards_at};
+use crate::inspect::{games_of, shards_of};
 use crate::output::{print, table};
 use crate::worker::batch::search_to_end;
 use crate::worker::player::{Player, PlayerName};
@@ -147,17 +147,14 @@ impl CompareTargetsArguments {
     fn games(&self) -> Result<Vec<Game>> {
         let mut games = Vec::new();
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        for path in &self.paths {
-            for shard in shards_at(path)? {
-                for (at, record) in ShardGames::open(&shard)? {
-                    if games.len() == self.states as usize {
-                        return Ok(games);
-                    }
-                    let game = record?.to_game();
-                    let game = game.map_err(|error| crate::inspect::in_frame(&shard, at, error))?;
-                    games.extend(turn_start(&game, &mut rng));
-                }
+        for found in games_of(shards_of(&self.paths)?) {
+            if games.len() == self.states as usize {
+                return Ok(games);
             }
+            let found = found?;
+            let game = found.record.to_game();
+            let game = game.map_err(|error| found.fault(error))?;
+            games.extend(turn_start(&game, &mut rng));
         }
         let found = games.len();
         ensure!(

@@ -374,6 +374,11 @@ fn nothing_is_overwritten_and_bad_arguments_are_named() {
             "there is no game in the range",
         ),
         (&["--text", "-", "--limit", "5"], 2, "--rows"),
+        (
+            &["--text", "-", "--rows-per-file", "5"],
+            2,
+            "--rows <NAME.npz>",
+        ),
     ] {
         let (found, printed, complaints) =
             outcome(selfplay("export").arg(folder.path()).args(arguments));

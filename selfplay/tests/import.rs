@@ -9,6 +9,8 @@ use engine::record::{
     replay, samples::random_game,
 };
 use std::path::{Path, PathBuf};
+use std::process::{self, Stdio};
+use std::time::Duration;
 
 const GOLD_SETUP: &str = "Ra1 Rb1 Rc1 Dd1 De1 Rf1 Rg1 Rh1 Ra2 Hb2 Cc2 Md2 Ee2 Cf2 Hg2 Rh2";
 const SILVER_SETUP: &str = "ra8 rb8 rc8 cd8 ce8 rf8 rg8 rh8 ra7 hb7 dc7 md7 ee7 df7 hg7 rh7";
@@ -380,6 +382,58 @@ fn an_interrupted_import_is_resumed_and_a_whole_one_is_not_doubled() {
     there.sort();
     expected.sort();
     assert!(there == expected);
+}
+
+#[test]
+fn a_stopped_import_leaves_whole_shards_and_the_same_command_imports_the_rest() {
+    const GAMES: usize = 12_000;
+    let folder = tempfile::tempdir().unwrap();
+    let text = (turns("\n") + "\n").repeat(GAMES);
+    let file = write(folder.path(), "games.txt", text);
+    let out = folder.path().join("out");
+    let mut running = process::Command::new(env!("CARGO_BIN_EXE_selfplay"))
+        .arg("import")
+        .arg(&file)
+        .arg("--out")
+        .arg(&out)
+        .env("RAYON_NUM_THREADS", "1")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while !list_shards(&out).is_ok_and(|shards| !shards.is_empty()) {
+        assert_eq!(running.try_wait().unwrap(), None, "it ended by itself");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let process = running.id().to_string();
+    let mut kill = process::Command::new("kill");
+    assert!(
+        kill.args(["-s", "INT", &process])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let stopped = running.wait_with_output().unwrap();
+    assert_eq!(stopped.status.code(), Some(75), "{stopped:?}");
+    let entries = std::fs::read_dir(&out).unwrap();
+    let mut names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(names.all(|name| !name.starts_with('.')));
+    let shards = list_shards(&out).unwrap().into_values();
+    let kept = shards.flat_map(|path| ShardReader::open(path).unwrap());
+    let kept: Vec<GameRecord> = kept.map(Result::unwrap).collect();
+    let kept = kept.len();
+    let report = String::from_utf8(stopped.stdout).unwrap();
+    let begins = format!("{kept} games read, {kept} imported");
+    assert!(report.starts_with(&begins), "{report}");
+
+    let (code, report, complaints) = outcome(import().arg(&file).arg("--out").arg(&out));
+    assert_eq!(code, 0, "{complaints}");
+    let begins = format!("{GAMES} games read, {} imported", GAMES - kept);
+    let ends = format!("{kept} were there already\n");
+    assert!(
+        report.starts_with(&begins) && report.ends_with(&ends),
+        "{report}"
+    );
 }
 
 #[test]

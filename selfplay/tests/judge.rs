@@ -39,6 +39,9 @@ fn networks_are_compared_with_games() {
     games(folder.path());
     let ignorant = report(folder.path(), &["--network", "uniform"]);
     assert_eq!(ignorant["games"], 12);
+    let again = folder.path().to_str().unwrap();
+    let twice = report(folder.path(), &[again, "--network", "uniform"]);
+    assert_eq!(twice, ignorant, "no game is read twice");
     assert_eq!(ignorant["values"]["brier"], 0.25);
     let policy = &ignorant["policy"];
     let [loss, even] = ["loss", "even_loss"].map(|key| policy[key].as_f64().unwrap());

@@ -69,11 +69,9 @@ fn read_record(path: &Path) -> Result<Game> {
 }
 
 fn read_shard(path: &Path, choice: GameChoice) -> Result<Game> {
-    let found = inspect::find_game(&inspect::shards_at(path)?, choice)?;
-    found
-        .record
-        .to_game()
-        .map_err(|error| inspect::in_frame(&found.path, found.at, error).into())
+    let (found, _) = inspect::find_game(inspect::shards_at(path)?, choice)?;
+    let game = found.record.to_game();
+    game.map_err(|error| found.fault(error).into())
 }
 
 /// The game as it stood when a turn was due.

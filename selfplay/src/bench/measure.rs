@@ -3,25 +3,27 @@
 use super::report::{
     BenchPlan, RawSpeed, Recommended, SelfplaySpeed, TimeShares, Tried, WriterShares,
 };
-use super::worker::{Done, Task, Worker, computed, sum};
-use crate::generate::current_player::{CurrentPlayer, LoadedPlayer};
+use super::worker::{Done, Worker, computed, sum};
+use crate::generate::current_player::{CurrentPlayer, LoadedPlayer, locked};
 use crate::generate::game_writer::{GameWriter, GameWriterOptions};
 use crate::generate::starts::Starts;
 use crate::generate::worker::GenerationTask;
 use crate::memory::Resident;
+use crate::worker::batch::Tally;
 use crate::worker::devices::Devices;
-use crate::worker::player::Player;
 use crate::worker::worker_pool::cores;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use engine::progress::Progress;
 use engine::record::GameRecord;
 use engine::run::DeviceUse;
 use network::{DeviceCounters, EvaluationService};
 use std::fs;
+use std::io;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Rounds of the bare network and self-play in turns.
@@ -40,7 +42,7 @@ const WORTH_IT: f64 = 0.03;
 pub(super) struct Bench<'a> {
     plan: &'a BenchPlan,
     workers: Vec<Worker<'a>>,
-    written: &'a Written,
+    written: &'a Mutex<Written>,
     progress: Progress,
     tasks_done: u64,
     stop: &'a AtomicBool,
@@ -59,7 +61,7 @@ struct Played {
     devices: DeviceWork,
 }
 
-impl Bench<'_> {
+impl<'a> Bench<'a> {
     /// Measures until all is done or `stop` is set.
     pub(super) fn run(plan: &BenchPlan, stop: &AtomicBool) -> Result<SelfplaySpeed> {
         let folder = tempfile::tempdir().context("can't make a folder for the games")?;
@@ -70,16 +72,18 @@ impl Bench<'_> {
             Starts::open(&config.selfplay.openings, None)?,
             config.selfplay.games_in_flight as usize,
         );
-        let written = Written::default();
+        let written = Mutex::default();
         let tasks = 4
             + plan.batch_sizes.len()
             + 2 * ROUNDS as usize
-            + 3 * tried_quarters(&plan.devices).len();
-        std::thread::scope(|scope| {
+            + 2 * tried_quarters(&plan.devices).len();
+        thread::scope(|scope| {
             let (finished, records) = channel();
             let current_player = Arc::clone(&work.current_player);
-            let writer =
-                scope.spawn(|| written.write(plan, current_player, folder.path(), records));
+            let write = || write_games(plan, current_player, folder.path(), records, &written);
+            let writer = thread::Builder::new()
+                .spawn_scoped(scope, write)
+                .context("can't start the thread that writes games")?;
             let workers = (0..plan.threads).map(|_| Worker::new(&work, finished.clone()));
             let workers = workers.collect::<Result<_>>()?;
             drop(finished);
@@ -104,8 +108,8 @@ impl Bench<'_> {
     fn measure(mut self) -> Result<SelfplaySpeed> {
         let time = self.plan.time;
         let mut report = SelfplaySpeed::new(self.plan);
-        self.perform("first turns", Task::PlayFirstTurns(time / 10))?;
-        let warm = self.perform("warming up", Task::WarmUp(time / 10))?;
+        self.perform("first turns", time / 10, Worker::play_first_turns)?;
+        let warm = self.perform("warming up", time / 10, Worker::warm_up)?;
         report.rss_after_warm_up_mib = Resident::measure().now;
         for &batch in &self.plan.batch_sizes {
             let done = self.raw(batch, time / 40)?;
@@ -129,7 +133,9 @@ impl Bench<'_> {
         add_all(&mut alone, &done);
         report.raw.extend(RawSpeed::of(batch, true, &alone));
         report.rss_at_end_mib = Resident::measure().now;
-        let encoded = self.perform("encoding", Task::Encode(time / 40))?;
+        let encoded = self.perform("encoding", time / 40, |worker, is_over| {
+            Ok(worker.encode(is_over))
+        })?;
         if !played.workers.is_empty() {
             self.report_played(&mut report, &played);
             report.time_shares = Some(time_shares(&played, &sum(&encoded)));
@@ -144,17 +150,29 @@ impl Bench<'_> {
         Ok(report)
     }
 
-    /// All workers do the same side by side. The result is by worker; empty once the user asked to stop.
-    fn perform(&mut self, what: &str, task: Task) -> Result<Vec<Done>> {
+    /// All workers do the same side by side, for a time. The result is by worker; empty once the user asked to stop.
+    fn perform(
+        &mut self,
+        what: &str,
+        time: Duration,
+        task: impl Fn(&mut Worker<'a>, &dyn Fn() -> bool) -> Result<Tally> + Sync,
+    ) -> Result<Vec<Done>> {
         self.progress.show(self.tasks_done, || what.to_owned());
         self.tasks_done += 1;
-        let stop = self.stop;
+        let (stop, task) = (self.stop, &task);
         if stop.load(Relaxed) {
             return Ok(Vec::new());
         }
-        std::thread::scope(|scope| {
-            let start = |worker| scope.spawn(move || Worker::perform(worker, task, stop));
-            let threads: Vec<_> = self.workers.iter_mut().map(start).collect();
+        let count = self.workers.len();
+        thread::scope(|scope| {
+            let started = self.workers.iter_mut().map(|worker| {
+                thread::Builder::new().spawn_scoped(scope, move || worker.perform(time, stop, task))
+            });
+            let threads: Vec<_> = started.collect::<io::Result<_>>().map_err(|error| {
+                // The others are waited for.
+                stop.store(true, Relaxed);
+                anyhow!("can't start {count} worker threads: {error}; set --threads lower")
+            })?;
             let results = threads.into_iter().map(|thread| {
                 let result = thread.join();
                 result.unwrap_or_else(|_| bail!("a worker thread panicked"))
@@ -166,21 +184,26 @@ impl Bench<'_> {
     /// The evaluator alone.
     fn raw(&mut self, batch: usize, time: Duration) -> Result<Vec<Done>> {
         let what = format!("the evaluator alone, batch {batch}");
-        self.perform(&what, Task::Raw { batch, time })
+        self.perform(&what, time, |worker, is_over| {
+            worker.evaluate(batch, is_over)
+        })
     }
 
     /// Self-play for a slice of time.
     fn play(&mut self, time: Duration, played: &mut Played) -> Result<()> {
-        let (games, turns) = self.written.games();
-        let computed = self.written.computed();
-        let before = Moment::of(&self.plan.player);
-        let done = self.perform("self-play", Task::Play(time))?;
-        let now = Moment::of(&self.plan.player);
-        played.devices.add(&before, &now);
-        played.writer += self.written.computed() - computed;
-        let (games_now, turns_now) = self.written.games();
-        played.games += games_now - games;
-        played.turns += turns_now - turns;
+        // None where workers evaluate by themselves.
+        let service = self.plan.player.service();
+        let counters = || service.map_or_else(Vec::new, EvaluationService::device_counters);
+        let before = *locked(self.written);
+        let (begun, devices) = (Instant::now(), counters());
+        let done = self.perform("self-play", time, Worker::play)?;
+        let took = begun.elapsed();
+        let devices = DeviceCounters::between(&devices, &counters());
+        played.devices.add(took, devices);
+        let now = *locked(self.written);
+        played.writer += now.computed - before.computed;
+        played.games += now.games - before.games;
+        played.turns += now.turns - before.turns;
         add_all(&mut played.workers, &done);
         Ok(())
     }
@@ -226,10 +249,12 @@ impl Bench<'_> {
         numbers.dedup();
         for games_in_flight in numbers {
             let what = format!("{games_in_flight} games in flight");
-            let games = games_in_flight as usize;
-            self.perform(&what, Task::Restart(games))?;
-            self.perform(&what, Task::PlayFirstTurns(self.plan.time / 15))?;
-            let done = self.perform(&what, Task::Play(self.plan.time / 10))?;
+            for worker in &mut self.workers {
+                worker.restart(games_in_flight as usize);
+            }
+            let time = self.plan.time;
+            self.perform(&what, time / 15, Worker::play_first_turns)?;
+            let done = self.perform(&what, time / 10, Worker::play)?;
             if self.stop.load(Relaxed) || done.is_empty() {
                 return Ok(());
             }
@@ -317,23 +342,6 @@ fn remove_files(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The devices' totals at a moment.
-struct Moment {
-    at: Instant,
-    devices: Vec<DeviceCounters>,
-}
-
-impl Moment {
-    /// Now; without devices where workers evaluate by themselves.
-    fn of(player: &Player) -> Self {
-        let service = player.service();
-        Self {
-            at: Instant::now(),
-            devices: service.map_or_else(Vec::new, EvaluationService::device_counters),
-        }
-    }
-}
-
 /// The devices' work in several slices of time together.
 #[derive(Debug, Default)]
 struct DeviceWork {
@@ -342,10 +350,9 @@ struct DeviceWork {
 }
 
 impl DeviceWork {
-    /// Adds the work between two moments.
-    fn add(&mut self, before: &Moment, now: &Moment) {
-        self.time += now.at - before.at;
-        let done = DeviceCounters::between(&before.devices, &now.devices);
+    /// Adds the work in another slice of time.
+    fn add(&mut self, time: Duration, done: Vec<DeviceCounters>) {
+        self.time += time;
         if self.devices.is_empty() {
             self.devices = done;
         } else {
@@ -370,58 +377,50 @@ impl DeviceWork {
     }
 }
 
-/// The finished games, written to shards as by `selfplay generate`.
-#[derive(Debug, Default)]
+/// The finished games that are written, and their turns.
+#[derive(Debug, Default, Clone, Copy)]
 struct Written {
-    games: AtomicU64,
-    turns: AtomicU64,
-    /// The nanoseconds that the writer has computed.
-    computed: AtomicU64,
+    games: u64,
+    turns: u64,
+    /// How long the writer has computed.
+    computed: Duration,
 }
 
-impl Written {
-    fn write(
-        &self,
-        plan: &BenchPlan,
-        current_player: Arc<CurrentPlayer>,
-        folder: &Path,
-        records: Receiver<GameRecord>,
-    ) -> Result<()> {
-        let config = &plan.config.selfplay;
-        let mut writer = GameWriter::new(GameWriterOptions {
-            folder,
-            config_digest: String::new(),
-            next_shard: 0,
-            config,
-            current_player,
-            generator: None,
-            pruning: None,
-        });
-        for record in records {
-            self.games.fetch_add(1, Relaxed);
-            self.turns.fetch_add(record.turns.len() as u64, Relaxed);
-            writer.take(record)?;
-            if let Some(trouble) = writer.trouble() {
-                bail!("{trouble}");
-            }
-            // The shards will not be read.
-            let games_per_shard = u64::from(plan.config.selfplay.games_per_shard);
-            if self.games.load(Relaxed).is_multiple_of(games_per_shard) {
-                remove_files(folder)?;
-            }
-            self.computed.store(computed().as_nanos() as u64, Relaxed);
+/// Writes finished games to shards as `selfplay generate` does.
+fn write_games(
+    plan: &BenchPlan,
+    current_player: Arc<CurrentPlayer>,
+    folder: &Path,
+    records: Receiver<GameRecord>,
+    written: &Mutex<Written>,
+) -> Result<()> {
+    let config = &plan.config.selfplay;
+    let games_per_shard = u64::from(config.games_per_shard);
+    let mut writer = GameWriter::new(GameWriterOptions {
+        folder,
+        config_digest: String::new(),
+        next_shard: 0,
+        config,
+        current_player,
+        generator: None,
+        pruning: None,
+    });
+    let mut so_far = Written::default();
+    for record in records {
+        so_far.games += 1;
+        so_far.turns += record.turns.len() as u64;
+        writer.take(record)?;
+        if let Some(trouble) = writer.trouble() {
+            bail!("{trouble}");
         }
-        writer.close()
+        // The shards will not be read.
+        if so_far.games.is_multiple_of(games_per_shard) {
+            remove_files(folder)?;
+        }
+        so_far.computed = computed();
+        *locked(written) = so_far;
     }
-
-    /// The games that are written, and their turns.
-    fn games(&self) -> (u64, u64) {
-        (self.games.load(Relaxed), self.turns.load(Relaxed))
-    }
-
-    fn computed(&self) -> Duration {
-        Duration::from_nanos(self.computed.load(Relaxed))
-    }
+    writer.close()
 }
 
 #[cfg(test)]

@@ -21,23 +21,6 @@ const KEPT_QUERIES: usize = 4_096;
 /// begin together, batches alternate between large and small.
 const FIRST_TURNS: usize = 10;
 
-/// A task of a worker.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Task {
-    /// Play the first turns of every game with the null evaluator.
-    PlayFirstTurns(Duration),
-    /// Play, and keep the queries.
-    WarmUp(Duration),
-    /// Play.
-    Play(Duration),
-    /// Run the evaluator alone, in batches of so many.
-    Raw { batch: usize, time: Duration },
-    /// Begin anew with so many games in flight.
-    Restart(usize),
-    /// Encode rows and masks, and nothing else.
-    Encode(Duration),
-}
-
 /// A worker's work in a slice of time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Done {
@@ -98,21 +81,16 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// Does a task until its time is over or `stop` is set. No evaluation is in flight afterwards.
-    pub(super) fn perform(&mut self, task: Task, stop: &AtomicBool) -> Result<Done> {
+    /// Does a task until `time` is over or `stop` is set, as the task's argument says. No evaluation is in flight afterwards.
+    pub(super) fn perform(
+        &mut self,
+        time: Duration,
+        stop: &AtomicBool,
+        task: impl Fn(&mut Self, &dyn Fn() -> bool) -> Result<Tally>,
+    ) -> Result<Done> {
         let (begun, computed) = (Instant::now(), computed());
-        let is_over = |time: Duration| begun.elapsed() >= time || stop.load(Relaxed);
-        let tally = match task {
-            Task::PlayFirstTurns(time) => self.play_first_turns(&|| is_over(time))?,
-            Task::WarmUp(time) => self.warm_up(&|| is_over(time))?,
-            Task::Play(time) => self.play(&|| is_over(time))?,
-            Task::Raw { batch, time } => self.evaluate(batch, &|| is_over(time))?,
-            Task::Encode(time) => self.encode(&|| is_over(time)),
-            Task::Restart(games_in_flight) => {
-                self.slot.restart(games_in_flight, self.work.groups());
-                Tally::default()
-            }
-        };
+        let is_over = || begun.elapsed() >= time || stop.load(Relaxed);
+        let tally = task(self, &is_over)?;
         Ok(Done {
             tally,
             time: begun.elapsed(),
@@ -120,7 +98,13 @@ impl<'a> Worker<'a> {
         })
     }
 
-    fn play(&mut self, is_over: &dyn Fn() -> bool) -> Result<Tally> {
+    /// Begins anew with so many games in flight.
+    pub(super) fn restart(&mut self, games_in_flight: usize) {
+        self.slot.restart(games_in_flight, self.work.groups());
+    }
+
+    /// Plays.
+    pub(super) fn play(&mut self, is_over: &dyn Fn() -> bool) -> Result<Tally> {
         let before = *self.slot.batcher.tally();
         while !is_over() && self.work.advance(&mut self.slot, &self.finished)? {}
         self.settle(&before)
@@ -132,9 +116,9 @@ impl<'a> Worker<'a> {
         Ok(self.slot.batcher.tally().since(before))
     }
 
-    /// Self-play is measured as it runs for hours, and large networks would take minutes for the first turns of all games. The tally is
-    /// of the second half of them.
-    fn play_first_turns(&mut self, is_over: &dyn Fn() -> bool) -> Result<Tally> {
+    /// Plays the first turns of every game with the null evaluator: self-play is measured as it runs for hours, and large networks would
+    /// take minutes for them. The tally is of the second half of them.
+    pub(super) fn play_first_turns(&mut self, is_over: &dyn Fn() -> bool) -> Result<Tally> {
         let null: Box<dyn EvaluationChannel> =
             Box::new(LocalChannel::new(Box::new(Null::default())));
         let channels = self.slot.batcher.replace_channels(vec![Some(null)]);
@@ -155,7 +139,8 @@ impl<'a> Worker<'a> {
         done
     }
 
-    fn warm_up(&mut self, is_over: &dyn Fn() -> bool) -> Result<Tally> {
+    /// Plays, and keeps the queries.
+    pub(super) fn warm_up(&mut self, is_over: &dyn Fn() -> bool) -> Result<Tally> {
         let before = *self.slot.batcher.tally();
         let mut place = 0;
         // Without queries there is nothing to measure the evaluator with.
@@ -173,8 +158,8 @@ impl<'a> Worker<'a> {
         self.settle(&before)
     }
 
-    /// Runs the evaluator, with as many batches in flight as self-play has.
-    fn evaluate(&mut self, batch: usize, is_over: &dyn Fn() -> bool) -> Result<Tally> {
+    /// Runs the evaluator alone, in batches of so many, with as many of them in flight as self-play has.
+    pub(super) fn evaluate(&mut self, batch: usize, is_over: &dyn Fn() -> bool) -> Result<Tally> {
         let slots = self.slot.batcher.groups();
         let mut tally = Tally::default();
         let Some(channel) = self.slot.batcher.first_channel() else {
@@ -206,7 +191,8 @@ impl<'a> Worker<'a> {
         Ok(tally)
     }
 
-    fn encode(&self, is_over: &dyn Fn() -> bool) -> Tally {
+    /// Encodes rows and masks, and nothing else.
+    pub(super) fn encode(&self, is_over: &dyn Fn() -> bool) -> Tally {
         let mut tally = Tally::default();
         while !self.queries.is_empty() && !is_over() {
             for query in &self.queries {

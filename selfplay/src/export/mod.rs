@@ -6,7 +6,7 @@
 mod files;
 mod rows;
 
-use crate::inspect::{ShardGames, in_frame, shards_at};
+use crate::inspect::{ShardGames, in_frame, shards_of};
 use crate::output::print;
 use anyhow::Result;
 use arimaa::notation::format_concluded_record;
@@ -42,7 +42,7 @@ pub(crate) struct ExportArguments {
     #[arg(long, value_name = "N", requires = "rows")]
     limit: Option<u64>,
     /// Rows a file at most; each takes about 3 KB of memory in numpy, and less here
-    #[arg(long, value_name = "N", default_value_t = 50_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", requires = "rows", default_value_t = 50_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     rows_per_file: u32,
 }
 
@@ -86,10 +86,7 @@ const BATCH_GAMES: usize = 64;
 
 /// Runs `selfplay export`; the exit code is 1 where anything is wrong with a shard.
 pub(crate) fn run(arguments: &ExportArguments) -> Result<ExitCode> {
-    let mut shards = Vec::new();
-    for path in &arguments.paths {
-        shards.extend(shards_at(path)?);
-    }
+    let shards = shards_of(&arguments.paths)?;
     let text = arguments.text.as_deref().map(TextFile::create);
     let rows_per_file = arguments.rows_per_file as usize;
     let rows = arguments.rows.as_deref();

@@ -78,27 +78,6 @@ impl CurrentPlayer {
     }
 }
 
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The newest evaluator of one worker's games, and the slot of its channel: it evaluates new turns.
-#[derive(Debug)]
-pub(crate) struct NewestEvaluator(Mutex<(usize, Arc<EvaluatorId>)>);
-
-impl NewestEvaluator {
-    /// One in slot 0.
-    pub(crate) fn new(first: EvaluatorId) -> Self {
-        Self(Mutex::new((0, Arc::new(first))))
-    }
-
-    /// The newest, and its slot.
-    pub(crate) fn get(&self) -> (usize, Arc<EvaluatorId>) {
-        locked(&self.0).clone()
-    }
-
-    /// Another evaluator is the newest from now on.
-    pub(crate) fn set(&self, slot: usize, evaluator: EvaluatorId) {
-        *locked(&self.0) = (slot, Arc::new(evaluator));
-    }
 }

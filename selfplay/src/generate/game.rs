@@ -1,6 +1,6 @@
 //! One game of self-play.
 
-use super::current_player::NewestEvaluator;
+use super::current_player::locked;
 use super::log::GameLog;
 use super::plan::{GamePlan, Part, random_numbers};
 use super::resignation::{Effort, effort, resigning};
@@ -17,7 +17,7 @@ use engine::record::{
 };
 use engine::search::{Decision, Evaluation, Query, SearchOptions, StateTarget};
 use rand::rngs::ChaCha8Rng;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// Recorded win probabilities are multiples of one over this: rounded values compress well.
@@ -32,7 +32,8 @@ const WEIGHT_STEPS: f64 = 4_096.0;
 pub(crate) struct Setting {
     pub(crate) config: Arc<Config>,
     pub(crate) log: Arc<dyn GameLog>,
-    pub(crate) newest: Arc<NewestEvaluator>,
+    /// The slot of the channel that evaluates new turns, and its evaluator.
+    pub(crate) newest: Arc<Mutex<(usize, Arc<EvaluatorId>)>>,
 }
 
 /// A game that plays itself and keeps its record.
@@ -212,7 +213,7 @@ impl SelfplayGame {
         if let (Some((_, place)), true) = (self.current_evaluator, stays) {
             return Ok(place);
         }
-        let (slot, evaluator) = self.setting.newest.get();
+        let (slot, evaluator) = locked(&self.setting.newest).clone();
         let known = self
             .evaluators
             .iter()

@@ -96,7 +96,14 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<ExitCode> {
         evaluator: plan.subject.clone(),
         worker: worker.to_string(),
     };
-    let Some((generator, recovery)) = start_generator(&plan, &requested, &stop)? else {
+    let started = with_disk_space(&stop, || {
+        if let Some(run) = &plan.run {
+            run.ensure_format()?;
+            run.ensure_config(&plan.config.to_toml())?;
+        }
+        Generator::start(&plan.paths, &requested)
+    })?;
+    let Some((generator, recovery)) = started else {
         say("stopped before the first game: the same command begins");
         return Ok(Exit::Interrupted.into());
     };
@@ -246,30 +253,6 @@ fn with_disk_space<T>(
         Err(error) if error.is::<StoppedWhileWaiting>() => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-/// Completes the run, and takes a generator's number. None if a stop is requested while the disk is full.
-///
-/// # Errors
-/// Any other fault of the folder.
-fn start_generator(
-    plan: &GenerationPlan,
-    requested: &GeneratorPlan,
-    stop: &Stop,
-) -> Result<Option<(Generator, Recovery)>> {
-    with_disk_space(stop, || {
-        prepare(plan)?;
-        Generator::start(&plan.paths, requested)
-    })
-}
-
-/// Writes what a run holds beside its games: its format, and the configuration if it has none yet.
-fn prepare(plan: &GenerationPlan) -> Result<(), RunError> {
-    if let Some(run) = &plan.run {
-        run.ensure_format()?;
-        run.ensure_config(&plan.config.to_toml())?;
-    }
-    Ok(())
 }
 
 /// Whether the disk is full.

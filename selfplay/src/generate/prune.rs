@@ -15,10 +15,8 @@ use std::time::SystemTime;
 /// Which shards of a folder are kept.
 #[derive(Debug)]
 pub(crate) struct Pruning {
-    shards: PathBuf,
-    journal: PathBuf,
-    /// The run, whose trainer lists the shards behind its window.
-    run: RunDirectory,
+    /// With the run, whose trainer lists the shards behind its window.
+    paths: GeneratorPaths,
     /// The number of the newest that are kept.
     keep: usize,
 }
@@ -42,9 +40,7 @@ impl Pruning {
     /// Keeps `keep` shards and all that the trainer's window has not passed; with `keep` 0, all.
     pub(crate) fn new(paths: &GeneratorPaths, keep: u32) -> Option<Self> {
         (keep > 0).then(|| Self {
-            shards: paths.shards.clone(),
-            journal: paths.journal.clone(),
-            run: RunDirectory::new(&paths.root),
+            paths: paths.clone(),
             keep: keep as usize,
         })
     }
@@ -67,7 +63,8 @@ impl Pruning {
         if candidates.len() <= self.keep {
             return Ok(Vec::new());
         }
-        let Some(window) = self.run.read_trainer_window()? else {
+        let run = RunDirectory::new(&self.paths.root);
+        let Some(window) = run.read_trainer_window()? else {
             return Ok(Vec::new());
         };
         let mut kept: BTreeSet<ShardName> = window.reads.into_iter().collect();
@@ -88,7 +85,7 @@ impl Pruning {
             }
         }
         if !superfluous.is_empty() {
-            let announced = journal::announced(&self.journal)?;
+            let announced = journal::announced(&self.paths.journal)?;
             superfluous.retain(|candidate| !announced.contains(&candidate.name));
         }
         Ok(superfluous)
@@ -97,7 +94,7 @@ impl Pruning {
     /// All shards, in the order of their names.
     fn candidates(&self) -> Result<Vec<Candidate>, ShardError> {
         let mut candidates = Vec::new();
-        for (name, path) in list_shards(&self.shards)? {
+        for (name, path) in list_shards(&self.paths.shards)? {
             // Another generator may have removed it.
             if let Ok(file) = fs::metadata(&path) {
                 candidates.push(Candidate {

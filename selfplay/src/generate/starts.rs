@@ -12,6 +12,8 @@ use engine::record::{
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt};
 use std::collections::VecDeque;
+use std::fs;
+use std::iter::repeat_n;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -22,17 +24,9 @@ const FORKABLE_GAMES: usize = 2_048;
 #[derive(Debug)]
 pub(crate) struct Starts {
     config: OpeningsConfig,
-    openings: Vec<Opening>,
+    /// Beginnings from a file. A game that is over is resumed from any of its turns, another one from its end.
+    openings: Vec<WrittenGame>,
     forkable: Mutex<VecDeque<Forkable>>,
-}
-
-/// A beginning from a file.
-#[derive(Debug, Clone, PartialEq)]
-struct Opening {
-    start: Start,
-    turns: Vec<TurnRecord>,
-    /// Whether the game was over at its end: then it is continued from any of its turns, and otherwise from its end.
-    is_whole_game: bool,
 }
 
 /// An earlier game, from the empty board on.
@@ -54,7 +48,8 @@ impl Starts {
     /// Reads the file of openings, if the configuration uses it, and the newest games of a folder of shards, if it has forks.
     pub(crate) fn open(config: &OpeningsConfig, shards: Option<&Path>) -> Result<Self> {
         let openings = if config.file_share > 0.0 {
-            read_openings(Path::new(&config.file))?
+            let what = format!("selfplay.openings.file {}", config.file);
+            openings::read_openings(Path::new(&config.file), &what)?
         } else {
             Vec::new()
         };
@@ -90,9 +85,7 @@ impl Starts {
 
     /// Keeps a finished game for forks.
     pub(crate) fn remember(&self, record: &GameRecord) {
-        // A fork has both setups, and not the last turn.
-        let is_forkable = !matches!(record.start, Start::Position(_)) && record.turns.len() > 2;
-        if self.config.fork_share <= 0.0 || !is_forkable {
+        if self.config.fork_share <= 0.0 || !is_forkable(record) {
             return;
         }
         let turns = record.turns.iter();
@@ -107,27 +100,37 @@ impl Starts {
         }
     }
 
-    /// Keeps the games of the newest shards. What can't be read is skipped.
+    /// Keeps the games of the newest shards, by the times of the files. What can't be read is skipped.
     fn remember_newest(&self, folder: &Path) -> Result<()> {
         if !folder.exists() {
             return Ok(());
         }
-        let shards = list_shards(folder)?;
-        let mut games = Vec::new();
-        for path in shards.values().rev() {
-            if games.len() >= FORKABLE_GAMES {
+        let mut shards = Vec::new();
+        for (name, path) in list_shards(folder)? {
+            if let Ok(written) = fs::metadata(&path).and_then(|file| file.modified()) {
+                shards.push((written, name, path));
+            }
+        }
+        shards.sort_unstable();
+        let mut newest_first = Vec::new();
+        let mut found = 0;
+        for (_, _, path) in shards.iter().rev() {
+            if found >= FORKABLE_GAMES {
                 break;
             }
             let Ok(reader) = ShardReader::open(path) else {
                 continue;
             };
             if READABLE_VERSIONS.contains(&reader.header().encoding_version) {
-                let good = reader.flatten().filter(|record| record.to_game().is_ok());
-                games.extend(good);
+                let is_good = |record: &GameRecord| is_forkable(record) && record.to_game().is_ok();
+                let games: Vec<GameRecord> = reader.flatten().filter(is_good).collect();
+                found += games.len();
+                newest_first.push(games);
             }
         }
-        games.truncate(FORKABLE_GAMES);
-        games.iter().rev().for_each(|record| self.remember(record));
+        // The oldest games come first: where there are too many, they are forgotten.
+        let games = newest_first.iter().rev().flatten();
+        games.for_each(|record| self.remember(record));
         Ok(())
     }
 
@@ -154,15 +157,28 @@ impl Starts {
         if self.openings.is_empty() {
             return None;
         }
-        let opening = &self.openings[rng.random_range(0..self.openings.len())];
-        let turns = if opening.is_whole_game {
-            rng.random_range(0..opening.turns.len())
+        let WrittenGame {
+            game, conclusion, ..
+        } = &self.openings[rng.random_range(0..self.openings.len())];
+        let turns = if game.outcome().is_some() || conclusion.is_some() {
+            rng.random_range(0..game.turns().len())
         } else {
-            opening.turns.len()
+            game.turns().len()
         };
+        let start = if *game.start() == Position::INITIAL {
+            Start::Opening
+        } else {
+            Start::Position(StartPosition::new(game.start()))
+        };
+        let first = game.start().side();
+        let sides = [first, first.opponent()].into_iter().cycle();
+        let given = game.turns().iter().take(turns.min(max_turns - 1));
         Some(Begun {
-            start: opening.start,
-            turns: opening.turns[..turns.min(max_turns - 1)].to_vec(),
+            start,
+            turns: given
+                .zip(sides)
+                .map(|(turn, side)| TurnRecord::given(turn, side))
+                .collect(),
         })
     }
 
@@ -183,17 +199,10 @@ impl Starts {
 
 /// Puts random pieces of a side, a rabbit among them, on random squares of its first two ranks.
 fn put_some_pieces(board: &mut Board, side: Side, pieces: usize, rng: &mut impl Rng) {
-    let mut kinds = [Kind::Rabbit; 16];
-    kinds[8..].copy_from_slice(&[
-        Kind::Cat,
-        Kind::Cat,
-        Kind::Dog,
-        Kind::Dog,
-        Kind::Horse,
-        Kind::Horse,
-        Kind::Camel,
-        Kind::Elephant,
-    ]);
+    let mut kinds: Vec<Kind> = Kind::ALL
+        .into_iter()
+        .flat_map(|kind| repeat_n(kind, kind.full_count() as usize))
+        .collect();
     // The first rabbit stays the first.
     kinds[1..].shuffle(rng);
     let mut squares: Vec<Square> = Bitboard::home(side).into_iter().collect();
@@ -203,36 +212,9 @@ fn put_some_pieces(board: &mut Board, side: Side, pieces: usize, rng: &mut impl 
     }
 }
 
-/// Reads the configuration's file of openings.
-fn read_openings(path: &Path) -> Result<Vec<Opening>> {
-    let what = format!("selfplay.openings.file {}", path.display());
-    let written = openings::read_openings(path, &what)?;
-    Ok(written.iter().map(opening_of).collect())
-}
-
-fn opening_of(
-    WrittenGame {
-        game, conclusion, ..
-    }: &WrittenGame,
-) -> Opening {
-    let start = if *game.start() == Position::INITIAL {
-        Start::Opening
-    } else {
-        Start::Position(StartPosition::new(game.start()))
-    };
-    let mut sides = [game.start().side(), game.start().side().opponent()]
-        .into_iter()
-        .cycle();
-    let turns: Vec<TurnRecord> = game
-        .turns()
-        .iter()
-        .filter_map(|turn| Some(TurnRecord::given(turn, sides.next()?)))
-        .collect();
-    Opening {
-        start,
-        turns,
-        is_whole_game: game.outcome().is_some() || conclusion.is_some(),
-    }
+/// Whether the game can be forked: a fork has both setups, and not the last turn.
+fn is_forkable(record: &GameRecord) -> bool {
+    !matches!(record.start, Start::Position(_)) && record.turns.len() > 2
 }
 
 #[cfg(test)]
@@ -240,10 +222,13 @@ mod tests {
     use super::*;
     use arimaa::notation::format_record;
     use engine::config::Config;
-    use engine::record::{Ending, samples::random_game};
+    use engine::encoding::ENCODING_VERSION;
+    use engine::record::{
+        Ending, EvaluatorId, Header, ShardName, ShardWriter, samples::random_game,
+    };
     use rand::SeedableRng;
     use rand::rngs::ChaCha8Rng;
-    use std::fs;
+    use std::time::{Duration, SystemTime};
 
     fn game(counter: u64, max_turns: usize) -> GameRecord {
         let id = GameId {
@@ -296,14 +281,14 @@ mod tests {
         let [first, second, opening, won, resigned] = &starts.openings[..] else {
             panic!("{:?}", starts.openings);
         };
-        let expected = |position| Start::Position(StartPosition::new(position));
-        assert_eq!([first.start, second.start], [&silver, &gold].map(expected));
-        assert_eq!((opening.start, opening.turns.len()), (Start::Opening, 9));
-        assert!(won.is_whole_game && !opening.is_whole_game);
-        assert!(
-            resigned.is_whole_game,
-            "it is not resumed where it was lost"
+        assert_eq!(
+            [first, second].map(|it| *it.game.position()),
+            [silver, gold]
         );
+        assert_eq!(opening.game.turns().len(), 9);
+        assert!(won.game.outcome().is_some() && opening.game.outcome().is_none());
+        assert!(resigned.conclusion.is_some() && opening.conclusion.is_none());
+        let positions = [silver, gold].map(|position| StartPosition::new(&position));
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let mut lengths = [0; 3];
         for _ in 0..400 {
@@ -312,7 +297,7 @@ mod tests {
             assert_eq!(game.outcome(), None);
             assert!(game.turns().len() < 20);
             match (begun.start, begun.turns.len()) {
-                (Start::Position(_), 0) => lengths[0] += 1,
+                (Start::Position(position), 0) if positions.contains(&position) => lengths[0] += 1,
                 (Start::Opening, 9) => lengths[1] += 1,
                 (Start::Opening, _) => lengths[2] += 1,
                 other => panic!("{other:?}"),
@@ -391,6 +376,49 @@ mod tests {
         assert!((150..250).contains(&empty), "{empty}");
         let expected = (3..=6).flat_map(|count| Side::ALL.map(|side| (count, side)));
         assert_eq!(seen, expected.collect());
+    }
+
+    #[test]
+    fn forks_come_from_the_newest_shards_by_their_times() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |generator: u32, seconds: u64, games: &[GameRecord]| {
+            let header = Header {
+                encoding_version: ENCODING_VERSION,
+                program_version: "0".into(),
+                evaluator: EvaluatorId::default(),
+                config_digest: String::new(),
+                generator,
+            };
+            let name = ShardName {
+                generator,
+                sequence: 0,
+            };
+            let mut writer = ShardWriter::create(folder.path(), name, &header).unwrap();
+            games.iter().for_each(|game| writer.push(game).unwrap());
+            let path = writer.finish().unwrap();
+            let file = fs::File::options().append(true).open(path).unwrap();
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+            file.set_modified(time).unwrap();
+        };
+        // The highest number is not the newest. Games of setups alone fill the newest shard and can't be forked.
+        write(9, 1, &[game(1, 4), game(2, 4)]);
+        write(3, 2, &[game(3, 4), game(4, 4)]);
+        let mut unforkable = game(5, 2);
+        unforkable
+            .turns
+            .iter_mut()
+            .for_each(|turn| turn.rows.clear());
+        let mut newest = vec![unforkable; FORKABLE_GAMES];
+        newest.push(game(6, 4));
+        write(0, 3, &newest);
+        let config = OpeningsConfig {
+            fork_share: 0.5,
+            ..Config::default().selfplay.openings
+        };
+        let starts = Starts::open(&config, Some(folder.path())).unwrap();
+        let forkable = starts.forkable.lock().unwrap();
+        let counters: Vec<u64> = forkable.iter().map(|game| game.id.counter).collect();
+        assert_eq!(counters, [1, 2, 3, 4, 6], "the oldest first");
     }
 
     #[test]

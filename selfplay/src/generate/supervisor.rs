@@ -416,7 +416,7 @@ impl<'a> Supervisor<'a> {
             && unfinished == 0
             && self.writer.waiting() == 0
             && self.work.has_begun_all();
-        let reason = match (&played, self.reason) {
+        let mut reason = match (&played, self.reason) {
             (Err(_), _) => Reason::Error,
             (Ok(_), Some(reason)) => reason,
             (Ok(_), None) if is_done => Reason::Games,
@@ -447,7 +447,11 @@ impl<'a> Supervisor<'a> {
             synced => synced?,
         }
         if reason == Reason::Games && self.limits.games.is_some() {
-            generator.mark_done()?;
+            // A full disk is waited for here too. After a stop meanwhile, the same command marks it.
+            let marked = super::with_disk_space(&self.requested, || generator.mark_done())?;
+            if marked.is_none() {
+                reason = Reason::Stopped;
+            }
         }
         let mut report = self.finished.report(&self.paths.shards);
         let removed = self.writer.written.removed;

@@ -1,6 +1,6 @@
 //! The threads that play: each owns its games, and its channels to the evaluators.
 
-use super::current_player::{CurrentPlayer, LoadedPlayer, NewestEvaluator, locked};
+use super::current_player::{CurrentPlayer, LoadedPlayer, locked};
 use super::disk::StoppedWhileWaiting;
 use super::game::{SelfplayGame, Setting};
 use super::log::{GameLog, NoLog};
@@ -116,7 +116,7 @@ impl GenerationTask {
         let setting = Setting {
             config: Arc::clone(&self.config),
             log: Arc::clone(&self.log),
-            newest: Arc::new(NewestEvaluator::new(newest.evaluator.clone())),
+            newest: Arc::new(Mutex::new((0, Arc::new(newest.evaluator.clone())))),
         };
         // A run's first network may come later, and be the first that a GPU evaluates.
         let on_gpus = (!newest.player.devices().is_local()).then_some(2);
@@ -243,13 +243,13 @@ impl GameSlot {
     /// Adds a channel to a new player, and drops those that no game uses.
     fn follow(&mut self, work: &GenerationTask) -> Result<()> {
         let version = work.current_player.version();
-        let (mut slot, _) = self.setting.newest.get();
+        let mut slot = locked(&self.setting.newest).0;
         if version != self.version {
             let newest = work.current_player.newest();
             if let Some(channel) = newest.channel()? {
                 slot = self.batcher.add_channel(channel);
             }
-            self.setting.newest.set(slot, newest.evaluator.clone());
+            *locked(&self.setting.newest) = (slot, Arc::new(newest.evaluator.clone()));
             self.version = version;
         }
         self.batcher

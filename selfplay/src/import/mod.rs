@@ -15,6 +15,7 @@ use choice::Choice;
 use clap::Args;
 use engine::progress::{Progress, say};
 use engine::record::{GameId, GameRecord, import};
+use engine::stop::{Exit, Stop};
 use rayon::prelude::*;
 use shards::ImportedShards;
 use source::{Format, Source, Unread, UnreadGame};
@@ -47,10 +48,11 @@ const NAMED: u64 = 20;
 const BATCH_GAMES: usize = 512;
 const BATCH_BYTES: usize = 8 << 20;
 
-/// Runs `selfplay import`.
+/// Runs `selfplay import`. After a stop, the same command imports the rest.
 pub(crate) fn run(arguments: &ImportArguments) -> Result<ExitCode> {
     let mut import = Import {
         arguments,
+        stop: Stop::listen()?,
         shards: ImportedShards::new(&arguments.target)?,
         // In KiB: bytes are too long to read.
         progress: Progress::new("import", total_size(&arguments.files) >> 10),
@@ -58,6 +60,9 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<ExitCode> {
         bytes: 0,
     };
     for path in &arguments.files {
+        if import.stop.is_requested() {
+            break;
+        }
         match import.import_file(path) {
             Ok(()) => {}
             Err(ImportError::File(error)) => {
@@ -73,6 +78,7 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<ExitCode> {
     }
     import.shards.finish()?;
     let Import {
+        stop,
         counts,
         progress,
         shards,
@@ -87,11 +93,14 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<ExitCode> {
     progress.finish(&format!("{} games", counts.imported));
     output::print(&counts.report(shards.folder()))?;
     let found = counts.imported + counts.present;
-    if found == 0 && counts.unreadable == 0 {
+    let is_stopped = stop.is_requested();
+    if is_stopped {
+        say("stopped: the same command imports the rest");
+    } else if found == 0 && counts.unreadable == 0 {
         say("error: there is no game to import");
     }
-    Ok(if found > 0 && counts.unreadable == 0 {
-        ExitCode::SUCCESS
+    Ok(if counts.unreadable == 0 && (is_stopped || found > 0) {
+        Exit::of(!is_stopped).into()
     } else {
         ExitCode::FAILURE
     })
@@ -116,6 +125,7 @@ enum ImportError {
 /// An import in progress.
 struct Import<'a> {
     arguments: &'a ImportArguments,
+    stop: Stop,
     shards: ImportedShards,
     progress: Progress,
     counts: Counts,
@@ -154,6 +164,7 @@ impl Import<'_> {
             self.progress
                 .show(self.bytes >> 10, || format!("KiB, {imported} games"));
             match end {
+                None if self.stop.is_requested() => return Ok(()),
                 None => {}
                 Some(Ok(())) => break,
                 Some(Err(error)) => {

@@ -1,6 +1,6 @@
 //! Finds one game, and prints it with boards and searches.
 
-use super::read::{ShardGames, in_frame};
+use super::read::{FoundGame, games_of};
 use super::summary::entropy;
 use super::text::printable;
 use crate::output::print;
@@ -9,9 +9,8 @@ use arimaa::notation::{format_board_picture, format_step_with_capture, format_tu
 use arimaa::rules::{Action, Phase, Piece};
 use engine::progress::say;
 use engine::record::{
-    Ending, EvaluatorId, FORMAT_VERSION, FrameLocation, GameId, GameRecord, Header, POLICY_TOTAL,
-    ReplayedRow, ReplayedTurn, SearchKind, SearchRecord, Start, TurnOrigin, WaivedResignation,
-    replay,
+    Ending, EvaluatorId, FORMAT_VERSION, GameId, Header, POLICY_TOTAL, ReplayedRow, ReplayedTurn,
+    SearchKind, SearchRecord, ShardReader, Start, TurnOrigin, WaivedResignation, replay,
 };
 use std::fmt::{self, Display, Formatter, Write};
 use std::path::PathBuf;
@@ -48,49 +47,25 @@ impl Display for GameChoice {
     }
 }
 
-/// A game that was found.
-pub(crate) struct FoundGame {
-    /// Its shard, and where in it.
-    pub(crate) path: PathBuf,
-    pub(crate) at: FrameLocation,
-    header: Header,
-    pub(crate) record: GameRecord,
-    /// Whether everything before it could be read.
-    all_readable: bool,
-}
-
-/// Finds a game among the readable ones of all shards, and reports the faults before it.
-pub(crate) fn find_game(shards: &[PathBuf], choice: GameChoice) -> anyhow::Result<FoundGame> {
+/// Finds a game among the readable ones of all shards, and reports the faults before it. Also returns whether there were none.
+pub(crate) fn find_game(
+    shards: Vec<PathBuf>,
+    choice: GameChoice,
+) -> anyhow::Result<(FoundGame, bool)> {
     let mut all_readable = true;
     let mut before = 0;
-    for path in shards {
-        let mut games = match ShardGames::open(path) {
-            Ok(games) => games,
+    for game in games_of(shards) {
+        match game {
+            Ok(found)
+                if choice == GameChoice::Number(before)
+                    || choice == GameChoice::Id(found.record.id) =>
+            {
+                return Ok((found, all_readable));
+            }
+            Ok(_) => before += 1,
             Err(fault) => {
                 say(&fault.to_string());
                 all_readable = false;
-                continue;
-            }
-        };
-        while let Some((at, game)) = games.next() {
-            match game {
-                Ok(record)
-                    if choice == GameChoice::Number(before)
-                        || choice == GameChoice::Id(record.id) =>
-                {
-                    return Ok(FoundGame {
-                        path: path.clone(),
-                        at,
-                        header: games.reader.header().clone(),
-                        record,
-                        all_readable,
-                    });
-                }
-                Ok(_) => before += 1,
-                Err(fault) => {
-                    say(&fault.to_string());
-                    all_readable = false;
-                }
             }
         }
     }
@@ -98,18 +73,19 @@ pub(crate) fn find_game(shards: &[PathBuf], choice: GameChoice) -> anyhow::Resul
 }
 
 /// Prints one game. Returns whether there is no fault before it.
-pub(super) fn print_game(shards: &[PathBuf], choice: GameChoice) -> anyhow::Result<bool> {
-    let found = find_game(shards, choice)?;
-    let turns = replay(&found.record).map_err(|error| in_frame(&found.path, found.at, error))?;
-    print(&describe(&found, &turns)?)?;
-    Ok(found.all_readable)
+pub(super) fn print_game(shards: Vec<PathBuf>, choice: GameChoice) -> anyhow::Result<bool> {
+    let (found, all_readable) = find_game(shards, choice)?;
+    let turns = replay(&found.record).map_err(|error| found.fault(error))?;
+    let shard = ShardReader::open(&found.path)?;
+    print(&describe(&found, shard.header(), &turns)?)?;
+    Ok(all_readable)
 }
 
 /// A game as text: its origin, board and turn by turn, its ending.
-fn describe(found: &FoundGame, turns: &[ReplayedTurn]) -> anyhow::Result<String> {
+fn describe(found: &FoundGame, header: &Header, turns: &[ReplayedTurn]) -> anyhow::Result<String> {
     let record = &found.record;
     let mut text = String::new();
-    describe_origin(&mut text, found)?;
+    describe_origin(&mut text, found, header)?;
     for (index, turn) in turns.iter().enumerate() {
         let label = record.turn_number(index);
         writeln!(text)?;
@@ -147,8 +123,8 @@ fn describe(found: &FoundGame, turns: &[ReplayedTurn]) -> anyhow::Result<String>
     Ok(text)
 }
 
-fn describe_origin(text: &mut String, found: &FoundGame) -> fmt::Result {
-    let (record, header) = (&found.record, &found.header);
+fn describe_origin(text: &mut String, found: &FoundGame, header: &Header) -> fmt::Result {
+    let record = &found.record;
     writeln!(
         text,
         "game {} from {}, frame {} at byte {}",

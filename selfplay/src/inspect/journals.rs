@@ -1,10 +1,12 @@
 //! The journals of games in flight, beside the shards of a run or folder.
 
+use super::is_new;
 use super::problem::Problem;
 use anyhow::Context;
 use engine::files::read_whole;
 use engine::record::journal::{JournalError, files_in_use, games_in};
 use serde::Serialize;
+use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -32,13 +34,14 @@ pub(super) fn is_journal(path: &Path) -> bool {
 }
 
 impl JournalSummary {
-    /// Checks the journals of these paths: files, or the folders `journal` of runs and of shards' folders.
+    /// Checks the journals of these paths, each once: files, or the folders `journal` of runs and of shards' folders.
     ///
     /// # Errors
     ///
     /// A folder can't be read.
     pub(super) fn of(paths: &[PathBuf]) -> anyhow::Result<Self> {
         let mut summary = Self::default();
+        let mut known = HashSet::new();
         for path in paths {
             let folder = path.join("journal");
             let files = if folder.is_dir() {
@@ -49,7 +52,9 @@ impl JournalSummary {
                 Vec::new()
             };
             for file in files {
-                summary.add(&file)?;
+                if is_new(&mut known, &file) {
+                    summary.add(&file)?;
+                }
             }
         }
         Ok(summary)

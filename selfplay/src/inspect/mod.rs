@@ -21,7 +21,7 @@ mod summary;
 mod text;
 
 pub(crate) use game::{GameChoice, find_game, format_action};
-pub(crate) use read::{ShardGames, in_frame};
+pub(crate) use read::{FoundGame, ShardGames, games_of, in_frame};
 
 use crate::output::print;
 use anyhow::{Context, ensure};
@@ -67,9 +67,10 @@ pub(crate) struct InspectArguments {
 
 /// Runs `selfplay inspect`. The exit code is 1 where a shard has a fault, repaired or not.
 pub(crate) fn run(arguments: &InspectArguments) -> anyhow::Result<ExitCode> {
-    let shards = shards_of(&arguments.paths)?;
+    let paths = arguments.paths.iter();
+    let shards = shards_of(paths.filter(|path| !is_journal(path)))?;
     let good = match arguments.game {
-        Some(choice) => game::print_game(&shards, choice)?,
+        Some(choice) => game::print_game(shards, choice)?,
         None => print_totals(&shards, arguments)?,
     };
     Ok(if good {
@@ -80,22 +81,25 @@ pub(crate) fn run(arguments: &InspectArguments) -> anyhow::Result<ExitCode> {
 }
 
 /// The shards of several paths, each once.
-fn shards_of(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+///
+/// # Errors
+///
+/// A path can't be read, or a folder holds no shards.
+pub(crate) fn shards_of<'a>(
+    paths: impl IntoIterator<Item = &'a PathBuf>,
+) -> anyhow::Result<Vec<PathBuf>> {
     let mut shards = Vec::new();
     let mut known = HashSet::new();
     for path in paths {
-        let here = if is_journal(path) {
-            Vec::new()
-        } else {
-            shards_at(path)?
-        };
-        for shard in here {
-            if known.insert(shard.canonicalize().unwrap_or_else(|_| shard.clone())) {
-                shards.push(shard);
-            }
-        }
+        let here = shards_at(path)?.into_iter();
+        shards.extend(here.filter(|shard| is_new(&mut known, shard)));
     }
     Ok(shards)
+}
+
+/// Whether a file is not among those that have come before. Those are canonical.
+fn is_new(known: &mut HashSet<PathBuf>, path: &Path) -> bool {
+    known.insert(path.canonicalize().unwrap_or_else(|_| path.to_owned()))
 }
 
 /// The shards of a path: itself, or all in the folder, or in the `shards` folder of a run.

@@ -15,7 +15,7 @@ const GAMES_AT_ONCE: usize = 16;
 
 /// The games and faults of a shard in order. After a frame that can't be read, the next one that can follows.
 pub(crate) struct ShardGames {
-    pub(super) reader: ShardReader,
+    reader: ShardReader,
     /// Why no frame after the last fault can be found.
     given_up: Option<ShardError>,
 }
@@ -43,6 +43,40 @@ impl Iterator for ShardGames {
         }
         Some((at, game))
     }
+}
+
+/// A game that was read, and its place.
+pub(crate) struct FoundGame {
+    pub(crate) path: PathBuf,
+    pub(crate) at: FrameLocation,
+    pub(crate) record: GameRecord,
+}
+
+impl FoundGame {
+    /// A fault of the game, with its place.
+    pub(crate) fn fault(&self, error: ReplayError) -> ShardError {
+        in_frame(&self.path, self.at, error)
+    }
+}
+
+/// The games of some shards in order, and each fault in its place.
+pub(crate) fn games_of(
+    shards: Vec<PathBuf>,
+) -> impl Iterator<Item = Result<FoundGame, ShardError>> + Send {
+    shards.into_iter().flat_map(|path| {
+        let (games, fault) = match ShardGames::open(&path) {
+            Ok(games) => (Some(games), None),
+            Err(fault) => (None, Some(Err(fault))),
+        };
+        let games = games.into_iter().flatten().map(move |(at, game)| {
+            game.map(|record| FoundGame {
+                path: path.clone(),
+                at,
+                record,
+            })
+        });
+        fault.into_iter().chain(games)
+    })
 }
 
 impl Inspected {

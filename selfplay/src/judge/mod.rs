@@ -6,7 +6,7 @@
 mod evaluation;
 mod report;
 
-use crate::inspect::{ShardGames, in_frame, shards_at};
+use crate::inspect::{FoundGame, games_of, shards_of};
 use crate::output::print;
 use crate::worker::player::{Player, PlayerName};
 use crate::worker::worker_pool::{self, WorkerArguments};
@@ -14,7 +14,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use engine::config::Config;
 use engine::progress::Progress;
-use engine::record::{FrameLocation, GameRecord, ShardError};
+use engine::record::ShardError;
 use engine::stop::Exit;
 use evaluation::{Judge, NetworkEvaluation};
 use report::JudgeReport;
@@ -62,24 +62,19 @@ pub(crate) fn run(arguments: &JudgeArguments) -> Result<ExitCode> {
         anyhow::bail!("--network {name}: {reason}, so that there are no values to judge");
     }
     let requested = arguments.workers.stop.listen()?;
-    let mut shards = Vec::new();
-    for path in &arguments.paths {
-        shards.extend(shards_at(path)?);
-    }
+    let shards = shards_of(&arguments.paths)?;
     let devices = arguments.workers.device.devices(&Config::default())?;
     devices.open("--device")?;
     let player = Player::open(name, &devices)?;
     let stop = AtomicBool::new(false);
-    let mut games = shards
-        .into_iter()
-        .flat_map(games_of)
+    let mut games = games_of(shards)
         .take_while(|_| !stop.load(Relaxed))
         .filter(|game| match (game, arguments.validation) {
-            (Ok((_, _, record)), Some(share)) => record.id.is_for_validation(share),
+            (Ok(found), Some(share)) => found.record.id.is_for_validation(share),
             _ => true,
         });
     let chunks = std::iter::from_fn(|| {
-        let chunk: Vec<ReadGame> = games.by_ref().take(GAMES_AT_ONCE).collect();
+        let chunk: Vec<_> = games.by_ref().take(GAMES_AT_ONCE).collect();
         (!chunk.is_empty()).then_some(chunk)
     });
     let chunks = Mutex::new(chunks.enumerate());
@@ -135,29 +130,16 @@ pub(crate) fn run(arguments: &JudgeArguments) -> Result<ExitCode> {
     })
 }
 
-/// A game with its place, or a fault.
-type ReadGame = Result<(PathBuf, FrameLocation, GameRecord), ShardError>;
-
-/// The games of a shard, and its faults.
-fn games_of(shard: PathBuf) -> Box<dyn Iterator<Item = ReadGame> + Send> {
-    match ShardGames::open(&shard) {
-        Ok(games) => {
-            Box::new(games.map(move |(at, game)| game.map(|record| (shard.clone(), at, record))))
-        }
-        Err(fault) => Box::new(std::iter::once(Err(fault))),
-    }
-}
-
 /// The sums over some games, and the faults among them.
 type Judged = (NetworkEvaluation, Vec<ShardError>);
 
-fn judge_chunk(judge: &mut Judge, chunk: Vec<ReadGame>) -> Result<Judged> {
+fn judge_chunk(judge: &mut Judge, chunk: Vec<Result<FoundGame, ShardError>>) -> Result<Judged> {
     let mut evaluation = NetworkEvaluation::default();
     let mut faults = Vec::new();
     for game in chunk {
-        let taken = game.and_then(|(shard, at, record)| {
-            let taken = judge.take(&record);
-            taken.map_err(|error| in_frame(&shard, at, error))
+        let taken = game.and_then(|found| {
+            let taken = judge.take(&found.record);
+            taken.map_err(|error| found.fault(error))
         });
         match taken {
             Ok(()) => evaluation.games += 1,

@@ -3,7 +3,7 @@
 use crate::worker::channel::{EvaluationChannel, LocalChannel};
 use crate::worker::devices::{Devices, note};
 use crate::worker::parallel::ParallelEvaluator;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use engine::record;
 use engine::search::{Evaluator, Material, Null, Uniform};
 use network::{
@@ -12,6 +12,7 @@ use network::{
 };
 use std::convert::Infallible;
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -213,7 +214,11 @@ impl Player {
             None => bail!("{}: this player has no network", self.name),
         };
         std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..count).map(|_| scope.spawn(make)).collect();
+            let start = |_| std::thread::Builder::new().spawn_scoped(scope, make);
+            let started: io::Result<Vec<_>> = (0..count).map(start).collect();
+            let threads = started.with_context(|| {
+                format!("can't start {count} more threads for the network; use fewer threads")
+            })?;
             let made = threads.into_iter().map(|thread| {
                 thread
                     .join()

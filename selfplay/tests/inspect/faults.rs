@@ -55,7 +55,11 @@ fn damage_to_a_journal_is_named() {
     };
     let whole = json!({"files": 1, "games": 4, "turns": 0});
     assert_eq!(counts(run.path(), 0), (whole.clone(), String::new()));
-    assert_eq!(counts(&file, 0), (whole, String::new()));
+    assert_eq!(counts(&file, 0), (whole.clone(), String::new()));
+    let twice = [run.path(), run.path(), &file];
+    let (_, json, _) = outcome(inspect().args(twice).arg("--json"));
+    let totals: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(totals["journal"], whole, "no journal is read twice");
     // In the entry of the second game.
     let is_mark = |bytes: &[u8]| bytes == b"\xf7TJ\n";
     damage(&file, |bytes| {

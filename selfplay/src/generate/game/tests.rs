@@ -51,7 +51,7 @@ fn setting(config: &Config, log: Arc<dyn GameLog>) -> Setting {
     Setting {
         config: Arc::new(config.clone()),
         log,
-        newest: Arc::new(NewestEvaluator::new(named("first"))),
+        newest: Arc::new(Mutex::new((0, Arc::new(named("first"))))),
     }
 }
 

@@ -1,7 +1,6 @@
 //! Games that are resumed, and networks that change within them.
 
 use super::*;
-use std::sync::Mutex;
 
 /// Keeps everything, as a journal does.
 #[derive(Default)]
@@ -190,7 +189,7 @@ fn a_new_network_takes_over_where_the_configuration_says() {
             rounds += 1;
             if rounds == 40 {
                 let slot = batcher.add_channel(line());
-                setting.newest.set(slot, named("second"));
+                *locked(&setting.newest) = (slot, Arc::new(named("second")));
             }
         }
         for record in &records {
