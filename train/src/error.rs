@@ -1,10 +1,9 @@
 //! What can go wrong in training.
 
 use engine::config::ConfigError;
-use engine::encoding::READABLE_VERSIONS;
 use engine::record::{ReplayError, ShardError, ShardFault};
 use engine::run::RunError;
-use network::{Architecture, Device, NetworkError};
+use network::NetworkError;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use tch::TchError;
@@ -34,16 +33,6 @@ pub(crate) enum TrainError {
         /// What is wrong.
         error: ReplayError,
     },
-    /// A shard of an encoding version that is not read.
-    #[error("{}: encoding version {found}, but this program knows versions {} to {known}", path.display(), READABLE_VERSIONS.start())]
-    Encoding {
-        /// The shard.
-        path: PathBuf,
-        /// The shard's version.
-        found: u32,
-        /// This program's version.
-        known: u32,
-    },
     /// A file of the trainer's own.
     #[error("can't {what} {}: {error}", path.display())]
     Io {
@@ -54,20 +43,6 @@ pub(crate) enum TrainError {
         /// The system's error.
         error: std::io::Error,
     },
-    /// `train init` on an existing run.
-    #[error("{} already holds a run: nothing was changed; `train run --run {}` resumes it", path.display(), path.display())]
-    RunExists {
-        /// The run.
-        path: PathBuf,
-    },
-    /// Another shard has the name of a shard to take over.
-    #[error("{} is there already, and is not {}: take over games into a folder without shards of its own", own.display(), path.display())]
-    OtherShard {
-        /// The existing shard.
-        own: PathBuf,
-        /// The shard to take over.
-        path: PathBuf,
-    },
     /// A folder without a run.
     #[error("{} is not a run: it has no {missing}; `train init --run {}` makes one", path.display(), path.display())]
     NoRun {
@@ -75,84 +50,6 @@ pub(crate) enum TrainError {
         path: PathBuf,
         /// The missing file.
         missing: &'static str,
-    },
-    /// Another trainer works on the run.
-    #[error("another trainer works on {}: it holds {}; wait for it, or stop it", run.display(), lock.display())]
-    Locked {
-        /// The run.
-        run: PathBuf,
-        /// The lock's file.
-        lock: PathBuf,
-    },
-    /// The run was begun with another configuration.
-    #[error(
-        "{key} = {given}, but the run {} has {key} = {saved}: change it in {}, begin another run, or omit --config and --set",
-        run.display(),
-        run.join("config.toml").display()
-    )]
-    OtherConfig {
-        /// The run.
-        run: PathBuf,
-        /// The first key that differs.
-        key: String,
-        /// The value given now.
-        given: String,
-        /// The value of the run.
-        saved: String,
-    },
-    /// The run was begun with other weights.
-    #[error("{} already holds a run, which began with {saved}: give these, or begin another run", run.display())]
-    OtherWeights {
-        /// The run.
-        run: PathBuf,
-        /// The first network of the run, in words.
-        saved: String,
-    },
-    /// The run was begun with another seed.
-    #[error("--seed {given}: the run {} began with --seed {saved}; omit --seed", run.display())]
-    OtherSeed {
-        /// The run.
-        run: PathBuf,
-        /// The seed given now.
-        given: u64,
-        /// The seed of the run.
-        saved: u64,
-    },
-    /// The configured network has another size than the run's files.
-    #[error("{key} = {configured} in {}, but {} has {found}: a run's network can't change its size", config.display(), file.display())]
-    OtherArchitecture {
-        /// The key.
-        key: &'static str,
-        /// Its value.
-        configured: u32,
-        /// The configuration.
-        config: PathBuf,
-        /// The network or checkpoint.
-        file: PathBuf,
-        /// Its size.
-        found: u32,
-    },
-    /// A first network of another size than configured.
-    #[error(
-        "{} has {} blocks and {} channels, and the configuration has {} and {}: with `--set network.blocks={} --set \
-         network.channels={}` a run begins with it",
-        file.display(), found.blocks, found.channels, configured.blocks, configured.channels, found.blocks, found.channels
-    )]
-    OtherSize {
-        /// The configured size.
-        configured: Architecture,
-        /// The network's size.
-        found: Architecture,
-        /// The network.
-        file: PathBuf,
-    },
-    /// A change of the configuration that is not allowed in training.
-    #[error("{}: {refusal}", config.display())]
-    Refused {
-        /// The configuration.
-        config: PathBuf,
-        /// The key, both values, and why not.
-        refusal: String,
     },
     /// There are no games to train on.
     #[error(
@@ -182,19 +79,6 @@ pub(crate) enum TrainError {
         /// Whether the run never had more.
         is_first: bool,
     },
-    /// The memory for rows is too small for a batch.
-    #[error(
-        "train.memory_mib = {given} is too little: the window's index, pools of a batch of {batch_size} rows or of the largest game, \
-         and the batches that are ready take {needed} MiB: raise it to {needed} or more"
-    )]
-    TooLittleMemory {
-        /// The given MiB.
-        given: u64,
-        /// The least MiB.
-        needed: u64,
-        /// Rows of a batch.
-        batch_size: usize,
-    },
     /// All rows are used up, and the training may not wait for more.
     #[error(
         "{}: {missing}: generate more games, raise train.reuse_factor, or let `train run` wait for a generator",
@@ -222,18 +106,6 @@ pub(crate) enum TrainError {
         /// This program's version.
         known: u32,
     },
-    /// There are checkpoints, and none of them is whole.
-    #[error(
-        "{}: all checkpoints are damaged, the newest too ({}): put back a copy of one, or move them away to begin with a new optimizer, \
-         which trains on all games as new ones",
-        folder.display(), newest.display()
-    )]
-    NoWholeCheckpoint {
-        /// Their folder.
-        folder: PathBuf,
-        /// The newest of them.
-        newest: PathBuf,
-    },
     /// A checkpoint can't be used.
     #[error("{}: this is not a checkpoint, or it is damaged: {reason}", path.display())]
     Checkpoint {
@@ -251,32 +123,6 @@ pub(crate) enum TrainError {
         what: String,
         /// Its value.
         value: f64,
-    },
-    /// A device has too little memory.
-    #[error(
-        "device {device}: out of memory with batches of {rows} rows of a {}x{} network: lower train.batch_size, take a smaller \
-         network (network.blocks, network.channels), or end other programs that use the device ({reason})",
-        network.blocks, network.channels
-    )]
-    OutOfMemory {
-        /// The device.
-        device: Device,
-        /// The network's sizes.
-        network: Architecture,
-        /// The rows of a batch.
-        rows: u32,
-        /// The error of libtorch.
-        reason: String,
-    },
-    /// A GPU failed; the process can't use it any more.
-    #[error(
-        "device {device} failed ({reason}): this process can compute nothing more on it; the same command resumes from what is saved"
-    )]
-    DeviceFailed {
-        /// The device.
-        device: Device,
-        /// The error of libtorch.
-        reason: String,
     },
     /// Several dropped batches in a row.
     #[error(
@@ -298,28 +144,11 @@ pub(crate) enum TrainError {
         /// The checkpoint that the next start resumes from.
         checkpoint: PathBuf,
     },
-    /// The computing threads can't be started.
-    #[error("can't start the threads that compute gradients: {0}")]
-    Threads(String),
     /// The loader's threads ended.
     #[error(
         "the thread that reads the games panicked, with the message above: the same command resumes the training"
     )]
     LoaderGone,
-    /// The generator succeeded without new games.
-    #[error("`selfplay generate` ended without an error, but {} has no more games than before: {games} are missing", folder.display())]
-    NoProgress {
-        /// The missing games.
-        games: u64,
-        /// The folder of the shards.
-        folder: PathBuf,
-    },
-    /// The program `selfplay` is missing.
-    #[error("{} not found: `train loop` starts the program `selfplay` from its own folder; build it with `cargo build --release`", path.display())]
-    NoProgram {
-        /// Its expected path.
-        path: PathBuf,
-    },
     /// A started program failed or ended too early.
     #[error("{command} ended {how}{last_lines}")]
     Child {
@@ -340,6 +169,12 @@ pub(crate) enum TrainError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A stop is requested, and the loop's work is not done: no failure.
+    #[error("stopped")]
+    Stopped,
+    /// Any other error, in words.
+    #[error("{0}")]
+    Other(String),
 }
 
 impl TrainError {

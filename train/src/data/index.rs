@@ -221,11 +221,11 @@ pub(crate) fn open_shard(path: &Path) -> Result<ShardReader, TrainError> {
     if READABLE_VERSIONS.contains(&found) {
         Ok(reader)
     } else {
-        Err(TrainError::Encoding {
-            path: path.to_owned(),
-            found,
-            known: ENCODING_VERSION,
-        })
+        Err(TrainError::Other(format!(
+            "{}: encoding version {found}, but this program knows versions {} to {ENCODING_VERSION}",
+            path.display(),
+            READABLE_VERSIONS.start()
+        )))
     }
 }
 

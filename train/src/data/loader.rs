@@ -66,11 +66,13 @@ impl MemoryBudget {
         let smallest = largest.max(options.batch_size as u64 * mean);
         if budget.pool < smallest {
             let mib = |bytes: u64| bytes.div_ceil(1 << 20);
-            return Err(TrainError::TooLittleMemory {
-                given: mib(options.memory),
-                needed: mib(index + batches + 2 * smallest + 2 * smallest.div_ceil(SLACK - 1)),
-                batch_size: options.batch_size,
-            });
+            let needed = mib(index + batches + 2 * smallest + 2 * smallest.div_ceil(SLACK - 1));
+            return Err(TrainError::Other(format!(
+                "train.memory_mib = {} is too little: the window's index, pools of a batch of {} rows or of the largest game, and the \
+                 batches that are ready take {needed} MiB: raise it to {needed} or more",
+                mib(options.memory),
+                options.batch_size
+            )));
         }
         Ok(budget)
     }

@@ -118,10 +118,12 @@ pub(crate) fn newest(folder: &Path) -> Result<Option<Checkpoint>, TrainError> {
     }
     match newest_broken {
         None => Ok(None),
-        Some(newest) => Err(TrainError::NoWholeCheckpoint {
-            folder: folder.to_owned(),
-            newest,
-        }),
+        Some(newest) => Err(TrainError::Other(format!(
+            "{}: all checkpoints are damaged, the newest too ({}): put back a copy of one, or move them away to begin with a new \
+             optimizer, which trains on all games as new ones",
+            folder.display(),
+            newest.display()
+        ))),
     }
 }
 

@@ -37,17 +37,20 @@ impl DeviceTask {
             _ => Device::Cpu,
         };
         match error {
-            TrainError::Network(error) if error.is_out_of_memory() => TrainError::OutOfMemory {
-                device,
-                network: self.network,
-                rows: self.rows,
-                reason: first_line(&error),
-            },
+            TrainError::Network(error) if error.is_out_of_memory() => TrainError::Other(format!(
+                "device {device}: out of memory with batches of {} rows of a {}x{} network: lower train.batch_size, take a smaller \
+                 network (network.blocks, network.channels), or end other programs that use the device ({})",
+                self.rows,
+                self.network.blocks,
+                self.network.channels,
+                first_line(&error)
+            )),
             TrainError::Network(error @ NetworkError::Torch(_)) if self.device.is_cuda() => {
-                TrainError::DeviceFailed {
-                    device,
-                    reason: first_line(&error),
-                }
+                TrainError::Other(format!(
+                    "device {device} failed ({}): this process can compute nothing more on it; the same command resumes from what is \
+                     saved",
+                    first_line(&error)
+                ))
             }
             error => error,
         }

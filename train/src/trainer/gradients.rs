@@ -92,7 +92,11 @@ impl GradientWorkers {
                     // libtorch keeps the number for each thread.
                     .start_handler(|_| tch::set_num_threads(1))
                     .build();
-                Some(pool.map_err(|error| TrainError::Threads(error.to_string()))?)
+                Some(pool.map_err(|error| {
+                    TrainError::Other(format!(
+                        "can't start the threads that compute gradients: {error}"
+                    ))
+                })?)
             }
             _ => None,
         };

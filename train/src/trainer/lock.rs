@@ -24,19 +24,17 @@ fn lock_within(
 ) -> Result<Option<FileLock>, TrainError> {
     make_folder(run.root())?;
     let path = run.trainer_lock();
-    let locked = || TrainError::Locked {
-        run: run.root().to_owned(),
-        lock: path.clone(),
-    };
+    let locked = format!(
+        "another trainer works on {}: it holds {}; wait for it, or stop it",
+        run.root().display(),
+        path.display()
+    );
     let waits = || {
-        say(&format!(
-            "{}. This one waits up to 3 minutes for it.",
-            locked()
-        ));
+        say(&format!("{locked}. This one waits up to 3 minutes for it."));
     };
     let lock = FileLock::take(&path, timeout, stop, waits);
     match lock.map_err(TrainError::io("lock", &path))? {
-        None if !stop.is_requested() => Err(locked()),
+        None if !stop.is_requested() => Err(TrainError::Other(locked)),
         None => Ok(None),
         lock => {
             for folder in [run.checkpoints(), run.candidates(), run.networks()] {

@@ -364,7 +364,7 @@ fn steps_for(supply: &DataSupply, config: &Config) -> u64 {
 }
 
 /// A number that a network's origin holds.
-fn number_in(file: &NetworkFile, key: &str) -> Option<u64> {
+pub(crate) fn number_in(file: &NetworkFile, key: &str) -> Option<u64> {
     file.origin.get(key)?.parse().ok()
 }
 
@@ -377,10 +377,8 @@ pub(crate) fn allowed_changes(
     config: &Config,
     checkpoint: &Checkpoint,
 ) -> Result<Vec<String>, TrainError> {
-    changed(&checkpoint.header.config, config).map_err(|refusal| TrainError::Refused {
-        config: run.config(),
-        refusal,
-    })
+    changed(&checkpoint.header.config, config)
+        .map_err(|refusal| TrainError::Other(format!("{}: {refusal}", run.config().display())))
 }
 
 /// Reports and returns the changes since a checkpoint was written, and refuses those that are not allowed.
@@ -426,13 +424,11 @@ fn check_architecture(
         ("network.channels", config.network.channels, found.channels),
     ] {
         if configured != found {
-            return Err(TrainError::OtherArchitecture {
-                key,
-                configured,
-                config: run.config(),
-                file: file.to_owned(),
-                found,
-            });
+            return Err(TrainError::Other(format!(
+                "{key} = {configured} in {}, but {} has {found}: a run's network can't change its size",
+                run.config().display(),
+                file.display()
+            )));
         }
     }
     Ok(())

@@ -28,7 +28,6 @@ struct Running {
     /// Its name in errors.
     what: String,
     child: Child,
-    is_ending: bool,
     errors: Option<JoinHandle<VecDeque<String>>>,
     output: Option<JoinHandle<String>>,
 }
@@ -51,24 +50,38 @@ impl Running {
         Ok(Self {
             what: what.to_owned(),
             child,
-            is_ending: false,
             errors: errors.map(|pipe| std::thread::spawn(|| pass_on(pipe))),
             output: output.map(|pipe| std::thread::spawn(|| read(pipe))),
         })
     }
 
-    /// Its exit status, if it has ended.
-    fn try_wait(&mut self) -> Result<Option<ExitStatus>, TrainError> {
-        let status = self.child.try_wait();
-        status.map_err(TrainError::io("wait for", self.what.as_ref()))
-    }
-
-    /// Requests its end; once, because a second signal would end it at once.
-    fn request_end(&mut self) {
-        if !self.is_ending {
-            self.is_ending = true;
-            // It may have ended already.
-            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+    /// Waits for its end, and requests it once `is_over` holds, which then stays so. It is killed if it has not ended so long after the
+    /// request. Returns its exit status, and whether the end was requested before.
+    fn wait(
+        &mut self,
+        is_over: impl Fn() -> bool,
+        limit: Option<Duration>,
+    ) -> Result<(ExitStatus, bool), TrainError> {
+        let mut waited = Duration::ZERO;
+        loop {
+            // Before the look: an end after it was requested.
+            let is_requested = is_over();
+            let status = self.child.try_wait();
+            let status = status.map_err(TrainError::io("wait for", self.what.as_ref()))?;
+            if let Some(status) = status {
+                return Ok((status, is_requested));
+            }
+            if is_requested {
+                // It may have ended meanwhile. A second signal would end it at once.
+                if waited.is_zero() {
+                    let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+                }
+                waited += LOOK_INTERVAL;
+                if limit.is_some_and(|limit| waited >= limit) {
+                    let _ = self.child.kill();
+                }
+            }
+            std::thread::sleep(LOOK_INTERVAL);
         }
     }
 
@@ -91,35 +104,23 @@ impl Running {
 
 /// Runs a program to its end and returns what it wrote to standard output; `what` is its name in errors.
 ///
-/// A requested stop is passed on, and its end awaited. If it then fails, it was stopped, and the output is none. So it is if someone
-/// else stopped it: then a stop of everything else is requested.
-pub(super) fn run(
-    command: &mut Command,
-    what: &str,
-    stop: &Stop,
-) -> Result<Option<String>, TrainError> {
+/// A requested stop is passed on, and its end awaited. If it then fails, the error is [`TrainError::Stopped`]. So it is if someone else
+/// stopped it: then a stop of everything else is requested.
+pub(super) fn run(command: &mut Command, what: &str, stop: &Stop) -> Result<String, TrainError> {
     let mut running = Running::start(command, what)?;
-    let status = loop {
-        if let Some(status) = running.try_wait()? {
-            break status;
-        }
-        if stop.is_requested() {
-            running.request_end();
-        }
-        std::thread::sleep(LOOK_INTERVAL);
-    };
+    let (status, _) = running.wait(|| stop.is_requested(), None)?;
     let (output, error) = running.finish(status);
     if status.success() {
-        return Ok(Some(output));
+        return Ok(output);
     }
     if was_stopped(status) {
         stop.request();
     }
-    if stop.is_requested() {
-        Ok(None)
+    Err(if stop.is_requested() {
+        TrainError::Stopped
     } else {
-        Err(error)
-    }
+        error
+    })
 }
 
 /// Whether a program was stopped. Schedulers send a signal to all programs of a job, and any of them may be the first. Before a program
@@ -225,32 +226,17 @@ fn watch(
     stop: &Stop,
     limit: Option<Duration>,
 ) -> Result<(), TrainError> {
-    let mut waited = Duration::ZERO;
-    loop {
-        // Before the look: an end after it was requested.
-        let is_requested = ends.load(Relaxed) || stop.is_requested();
-        let status = running.try_wait().inspect_err(|_| stop.request())?;
-        match status {
-            Some(_) if is_requested => return Ok(()),
-            Some(status) => {
-                stop.request();
-                return if was_stopped(status) {
-                    Ok(())
-                } else {
-                    Err(running.finish(status).1)
-                };
-            }
-            None if is_requested => {
-                running.request_end();
-                waited += LOOK_INTERVAL;
-                if limit.is_some_and(|limit| waited >= limit) {
-                    // It may have ended meanwhile.
-                    let _ = running.child.kill();
-                }
-            }
-            None => {}
-        }
-        std::thread::sleep(LOOK_INTERVAL);
+    let is_over = || ends.load(Relaxed) || stop.is_requested();
+    let ended = running.wait(is_over, limit);
+    let (status, is_requested) = ended.inspect_err(|_| stop.request())?;
+    if is_requested {
+        return Ok(());
+    }
+    stop.request();
+    if was_stopped(status) {
+        Ok(())
+    } else {
+        Err(running.finish(status).1)
     }
 }
 
@@ -272,7 +258,7 @@ mod tests {
             "test",
             &Stop::default(),
         );
-        assert_eq!(output.unwrap().as_deref(), Some("one\n"));
+        assert_eq!(output.unwrap(), "one\n");
     }
 
     #[test]
@@ -312,7 +298,7 @@ mod tests {
     fn a_program_that_someone_else_stopped_stops_everything() {
         let stop = Stop::default();
         let output = run(&mut shell("echo half; exit 75"), "test", &stop);
-        assert_eq!(output.unwrap(), None);
+        assert!(matches!(output, Err(TrainError::Stopped)));
         assert!(stop.is_requested());
         for script in ["exit 75", "exit 143", "kill -TERM $$", "kill -USR1 $$"] {
             let stop = Stop::default();
@@ -335,7 +321,8 @@ mod tests {
         std::thread::sleep(Duration::from_millis(500));
         assert!(!waiting.is_finished());
         request.request();
-        assert_eq!(waiting.join().unwrap().unwrap(), None);
+        let ended = waiting.join().unwrap();
+        assert!(matches!(ended, Err(TrainError::Stopped)));
     }
 
     fn start(script: &str, stop: &Stop) -> BackgroundProcess {

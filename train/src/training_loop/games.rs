@@ -2,7 +2,7 @@
 
 use super::self_play_meter::SelfPlayMeter;
 use super::selfplay::Workers;
-use super::state::{LoopFlow, TrainingLoop};
+use super::state::TrainingLoop;
 use crate::error::TrainError;
 use crate::terminal::grouped;
 use crate::trainer::checkpoint;
@@ -46,15 +46,11 @@ fn known_to_the_trainer(run: &RunDirectory, trained: u32) -> Result<Known, Train
 impl TrainingLoop {
     /// Provides enough new games for the next network: `times` times the configured number. A network in training began with the
     /// first of them.
-    pub(super) fn provide_games(
-        &mut self,
-        trained: u32,
-        times: u64,
-    ) -> Result<LoopFlow, TrainError> {
+    pub(super) fn provide_games(&mut self, trained: u32, times: u64) -> Result<(), TrainError> {
         let known = known_to_the_trainer(&self.run, trained)?;
         let times = times - u64::from(known.is_training);
         if times == 0 {
-            return Ok(LoopFlow::Continue);
+            return Ok(());
         }
         self.check_shards(&known)?;
         let is_first = self.is_without_network(trained);
@@ -74,20 +70,18 @@ impl TrainingLoop {
         }
         let generation = trained + 1;
         self.begin_phase(Some((LoopPhase::SelfPlay, generation)));
-        let flow = match self.config.training_loop.order {
+        match self.config.training_loop.order {
             LoopOrder::SideBySide if !is_first => self.wait(there, wanted, &known)?,
             LoopOrder::External => self.wait(there, wanted, &known)?,
             LoopOrder::InTurns | LoopOrder::SideBySide => {
                 // Nothing is played between the generations.
                 self.self_play = SelfPlayMeter::start(&self.run);
-                self.play(is_first, there, wanted, &known)?
+                self.play(is_first, there, wanted, &known)?;
             }
-        };
-        if flow == LoopFlow::Continue {
-            let games = self.count_new_games(&known)?;
-            self.log_self_play(generation, games);
         }
-        Ok(flow)
+        let games = self.count_new_games(&known)?;
+        self.log_self_play(generation, games);
+        Ok(())
     }
 
     /// Reads the shards that the trainer is going to read, each once: damage is an error before games are played.
@@ -135,7 +129,7 @@ impl TrainingLoop {
         mut there: u64,
         wanted: u64,
         known: &Known,
-    ) -> Result<LoopFlow, TrainError> {
+    ) -> Result<(), TrainError> {
         let (name, player) = if is_first {
             (UNIFORM.to_owned(), UNIFORM.into())
         } else {
@@ -148,30 +142,29 @@ impl TrainingLoop {
         };
         // The other program may have been stopped alone: then games are missing.
         while there < wanted {
-            if self.wait_for_config()? == LoopFlow::Stop {
-                return Ok(LoopFlow::Stop);
-            }
+            self.wait_for_config()?;
             let missing = wanted - there;
             say(&format!("{name} plays {} games", grouped(missing)));
             self.selfplay
                 .generate(&self.run, &player, missing, self.seed, &workers)?;
             if self.stop.is_requested() {
-                return Ok(LoopFlow::Stop);
+                return Err(TrainError::Stopped);
             }
             let now = self.count_new_games(known)?;
             if now <= there {
-                return Err(TrainError::NoProgress {
-                    games: wanted - now,
-                    folder: self.run.shards(),
-                });
+                return Err(TrainError::Other(format!(
+                    "`selfplay generate` ended without an error, but {} has no more games than before: {} are missing",
+                    self.run.shards().display(),
+                    wanted - now
+                )));
             }
             there = now;
         }
-        Ok(LoopFlow::Continue)
+        Ok(())
     }
 
     /// Waits until the generator has played enough.
-    fn wait(&mut self, mut there: u64, wanted: u64, known: &Known) -> Result<LoopFlow, TrainError> {
+    fn wait(&mut self, mut there: u64, wanted: u64, known: &Known) -> Result<(), TrainError> {
         let mut progress = Progress::new("wait for new games", wanted);
         while there < wanted {
             self.workers_seen.look(&self.run, Instant::now());
@@ -182,11 +175,11 @@ impl TrainingLoop {
                 _ => self.workers_seen.in_words(),
             });
             if !self.stop.sleep(INTERVAL) {
-                return Ok(LoopFlow::Stop);
+                return Err(TrainError::Stopped);
             }
             there = self.count_new_games(known)?;
         }
         progress.finish(&format!("{} games", grouped(there)));
-        Ok(LoopFlow::Continue)
+        Ok(())
     }
 }

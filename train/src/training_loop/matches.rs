@@ -1,10 +1,11 @@
 //! The comparison of new networks: the gate, matches against earlier networks and anchors, ratings.
 
 use super::selfplay::Match;
-use super::state::{LoopFlow, TrainingLoop};
+use super::state::TrainingLoop;
 use crate::error::TrainError;
 use crate::plots::ratings as rating_plot;
 use crate::ratings::{MatchResult, Player, RatingMeasurements, RatingTable, result_file, signed};
+use crate::trainer::plan::number_in;
 use crate::trainer::record::Recorder;
 use engine::progress::say;
 use network::Network;
@@ -12,7 +13,7 @@ use std::path::Path;
 
 impl TrainingLoop {
     /// Decides on the candidates: each plays against the newest network, and is accepted or rejected.
-    pub(super) fn judge(&self) -> Result<LoopFlow, TrainError> {
+    pub(super) fn judge(&self) -> Result<(), TrainError> {
         let needed = self.config.training_loop.gate_score;
         for (generation, path) in self.run.list_candidates()? {
             let (champion, _) = self.newest()?;
@@ -22,9 +23,7 @@ impl TrainingLoop {
             }
             let opponent = Player::Network(champion);
             let games = self.config.training_loop.gate_games;
-            let Some(result) = self.result(generation, &path, opponent, games)? else {
-                return Ok(LoopFlow::Stop);
-            };
+            let result = self.result(generation, &path, opponent, games)?;
             let verdict = if result.score >= needed {
                 self.run.accept_candidate(generation)?;
                 "accepted"
@@ -36,12 +35,12 @@ impl TrainingLoop {
                 "network {generation} is {verdict}: {result} games against network {champion}, and loop.gate_score = {needed}"
             ));
         }
-        Ok(LoopFlow::Continue)
+        Ok(())
     }
 
     /// Plays the newest network's matches without a result, or with fewer games than requested. The last network to play is known once
     /// all are trained: it need not be the last one trained.
-    pub(super) fn compare(&self) -> Result<LoopFlow, TrainError> {
+    pub(super) fn compare(&self) -> Result<(), TrainError> {
         let settings = &self.config.training_loop;
         let (generation, path) = self.newest()?;
         let games = if self.trained()? >= settings.generations {
@@ -50,7 +49,7 @@ impl TrainingLoop {
             settings.match_games
         };
         if games == 0 {
-            return Ok(LoopFlow::Continue);
+            return Ok(());
         }
         let networks = self.run.list_networks()?;
         let before = networks.iter().map(|(number, _)| *number);
@@ -60,21 +59,19 @@ impl TrainingLoop {
             settings.match_opponents as usize,
             settings.anchors.iter().filter_map(Player::of_anchor),
         ) {
-            if self.result(generation, &path, opponent, games)?.is_none() {
-                return Ok(LoopFlow::Stop);
-            }
+            self.result(generation, &path, opponent, games)?;
         }
-        Ok(LoopFlow::Continue)
+        Ok(())
     }
 
-    /// The result of a match, which is played if it is missing; none if a stop is requested.
+    /// The result of a match, which is played if it is missing.
     fn result(
         &self,
         generation: u32,
         network: &Path,
         opponent: Player,
         games: u32,
-    ) -> Result<Option<MatchResult>, TrainError> {
+    ) -> Result<MatchResult, TrainError> {
         let path = result_file(&self.run, generation, opponent);
         let kept = match MatchResult::load(&path) {
             Err(error @ TrainError::Answer { .. }) => {
@@ -85,13 +82,13 @@ impl TrainingLoop {
             }
             kept => kept?,
         };
-        let kept = kept.filter(|result| result.games >= games.into());
-        if kept.is_some() {
+        if let Some(kept) = kept.filter(|result| result.games >= games.into()) {
             return Ok(kept);
         }
-        if self.stop.is_requested() || self.wait_for_config()? == LoopFlow::Stop {
-            return Ok(None);
+        if self.stop.is_requested() {
+            return Err(TrainError::Stopped);
         }
+        self.wait_for_config()?;
         let pit = Match {
             network: network.to_owned(),
             opponent,
@@ -99,11 +96,9 @@ impl TrainingLoop {
             seed: self.seed.wrapping_add(generation.into()),
         };
         let workers = &self.workers.matches;
-        let Some(text) = self.selfplay.pit(&self.run, &self.config, &pit, workers)? else {
-            return Ok(None);
-        };
+        let (result, text) = self.selfplay.pit(&self.run, &self.config, &pit, workers)?;
         MatchResult::keep(&path, &text)?;
-        MatchResult::load(&path)
+        Ok(result)
     }
 
     /// Rates all players again if there are new results, and logs the rating of the last trained network.
@@ -129,7 +124,7 @@ impl TrainingLoop {
                 signed(measurements.rating_high),
                 reference.in_words(),
             ));
-            let step = step_of(&path)?;
+            let step = number_in(&Network::load(&path)?, "step").unwrap_or(0);
             let mut recorder = Recorder::new(&self.run, step);
             recorder.rated(generation, step, &measurements, &file);
         }
@@ -159,15 +154,6 @@ fn opponents(
         }
     }
     opponents
-}
-
-/// The optimizer's steps up to a network.
-fn step_of(network: &Path) -> Result<u64, TrainError> {
-    let origin = Network::load(network)?.origin;
-    Ok(origin
-        .get("step")
-        .and_then(|step| step.parse().ok())
-        .unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -57,10 +57,10 @@ use network::Device;
 use page::Page;
 use self_play_meter::SelfPlayMeter;
 use selfplay::Selfplay;
-use state::{LoopFlow, LoopWorkers, TrainingLoop};
+use state::{LoopWorkers, TrainingLoop};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use table::Table;
+use table::table_of;
 
 /// Generate games, train a network on them and compare it, generation after generation
 ///
@@ -152,65 +152,63 @@ pub(crate) fn run(arguments: &LoopArguments) -> Result<Exit> {
         self_play,
         stop,
     };
-    let flow = training_loop.go()?;
-    match flow {
-        LoopFlow::Continue => training_loop.report()?,
-        LoopFlow::Stop => print(&format!(
-            "stopped: `train loop --run {}` resumes it",
-            training_loop.run.root().display()
-        ))?,
+    match training_loop.go() {
+        Ok(()) => {
+            training_loop.report()?;
+            Ok(Exit::Done)
+        }
+        Err(TrainError::Stopped) => {
+            print(&format!(
+                "stopped: `train loop --run {}` resumes it",
+                training_loop.run.root().display()
+            ))?;
+            Ok(Exit::Interrupted)
+        }
+        Err(error) => Err(error.into()),
     }
-    Ok(Exit::of(flow == LoopFlow::Continue))
 }
 
 impl TrainingLoop {
     /// Goes through the remaining generations, and ends the generator in any case.
-    fn go(&mut self) -> Result<LoopFlow, TrainError> {
+    fn go(&mut self) -> Result<(), TrainError> {
         self.announce()?;
         let went = self.go_through();
-        // If it ended by itself, that is why everything else was stopped.
         let ended = self.end_generator();
         self.begin_phase(None);
-        let flow = went?;
-        ended.map(|()| flow)
+        match went {
+            // If it ended by itself, that is why everything else was stopped.
+            Ok(()) | Err(TrainError::Stopped) => ended.and(went),
+            Err(_) => went,
+        }
     }
 
-    fn go_through(&mut self) -> Result<LoopFlow, TrainError> {
+    fn go_through(&mut self) -> Result<(), TrainError> {
         let generations = self.config.training_loop.generations;
         self.start_generator()?;
         // A kill may have come between a network and its record.
         self.clock.record_new(&self.run)?;
         self.clock.run(self.is_played_beside());
         // Ratings without an anchor are measured from the first network's matches; a later network's may be left from a kill.
-        if self.measure()? == LoopFlow::Stop {
-            return Ok(LoopFlow::Stop);
-        }
+        self.measure()?;
         loop {
             let trained = self.trained()?;
             if trained >= generations {
-                return Ok(LoopFlow::Continue);
+                return Ok(());
             }
             let begun = Instant::now();
             let next = trained + 1;
             say(&format!("\n== generation {next} of {generations}"));
-            if self.wait_for_config()? == LoopFlow::Stop {
-                return Ok(LoopFlow::Stop);
-            }
+            self.wait_for_config()?;
             self.start_generator()?;
             self.clock.run(true);
-            let flow = self.provide_and_train(trained)?;
+            self.provide_and_train(trained)?;
             self.clock.record_new(&self.run)?;
-            if flow == LoopFlow::Stop {
-                return Ok(LoopFlow::Stop);
-            }
             if next >= generations {
                 // More games would not be trained on.
                 self.end_generator()?;
             }
             self.clock.run(self.is_played_beside());
-            if self.measure()? == LoopFlow::Stop {
-                return Ok(LoopFlow::Stop);
-            }
+            self.measure()?;
             let took = begun.elapsed();
             let left = match generations - next {
                 0 => String::new(),
@@ -222,28 +220,24 @@ impl TrainingLoop {
 
     /// Trains the next network as soon as there are games for it. It takes more games than configured if their rows don't suffice: for
     /// a step, or for all steps of a training that resumed with larger batches or fewer shards.
-    fn provide_and_train(&mut self, trained: u32) -> Result<LoopFlow, TrainError> {
+    fn provide_and_train(&mut self, trained: u32) -> Result<(), TrainError> {
         for times in 1.. {
-            if self.provide_games(trained, times)? == LoopFlow::Stop {
-                return Ok(LoopFlow::Stop);
-            }
+            self.provide_games(trained, times)?;
             self.begin_phase(Some((LoopPhase::Training, trained + 1)));
-            if self.wait_for_config()? == LoopFlow::Stop {
-                return Ok(LoopFlow::Stop);
-            }
+            self.wait_for_config()?;
             match self.train() {
                 Err(error) => match error.missing_games() {
                     Some(missing) => say(&missing),
                     None => return Err(error),
                 },
-                trained => return trained,
+                Ok(()) => break,
             }
         }
-        Ok(LoopFlow::Continue)
+        Ok(())
     }
 
     /// Waits while the run's configuration file has a value that the run can't have: the loop's programs read it too.
-    pub(super) fn wait_for_config(&self) -> Result<LoopFlow, TrainError> {
+    pub(super) fn wait_for_config(&self) -> Result<(), TrainError> {
         let path = self.run.config();
         let worked = self.clock.runs();
         let mut said = None;
@@ -256,7 +250,7 @@ impl TrainingLoop {
             };
             let Err(fault) = fault else {
                 self.clock.run(worked);
-                return Ok(LoopFlow::Continue);
+                return Ok(());
             };
             if !self.is_played_beside() {
                 self.clock.run(false);
@@ -266,25 +260,23 @@ impl TrainingLoop {
                 said = Some(fault);
             }
             if !self.stop.sleep(Duration::from_secs(1)) {
-                return Ok(LoopFlow::Stop);
+                return Err(TrainError::Stopped);
             }
         }
     }
 
     /// Measures the newest network's strength, and decides whether it plays.
-    fn measure(&mut self) -> Result<LoopFlow, TrainError> {
+    fn measure(&mut self) -> Result<(), TrainError> {
         let trained = self.trained()?;
         self.begin_phase(Some((LoopPhase::Matches, trained)));
-        if self.judge()? == LoopFlow::Stop || self.compare()? == LoopFlow::Stop {
-            return Ok(LoopFlow::Stop);
-        }
+        self.judge()?;
+        self.compare()?;
         self.rate()?;
         self.show()?;
-        Ok(if self.stop.is_requested() {
-            LoopFlow::Stop
-        } else {
-            LoopFlow::Continue
-        })
+        if self.stop.is_requested() {
+            return Err(TrainError::Stopped);
+        }
+        Ok(())
     }
 
     /// Starts the generator if it should play beside the trainer and does not run yet. It does not start while `uniform` plays the
@@ -354,7 +346,7 @@ impl TrainingLoop {
     }
 
     /// Trains the next network, with the run's configuration as its file has it now.
-    fn train(&mut self) -> Result<LoopFlow, TrainError> {
+    fn train(&mut self) -> Result<(), TrainError> {
         self.workers_seen.look(&self.run, Instant::now());
         let mut config = Config::load(&self.run.config())?;
         // The loop's own settings apply after its restart.
@@ -372,7 +364,7 @@ impl TrainingLoop {
             &mut self.workers_seen,
             &self.stop,
         )? {
-            TrainingEnd::Published { .. } => Ok(LoopFlow::Continue),
+            TrainingEnd::Published { .. } => Ok(()),
             TrainingEnd::Stopped {
                 generation,
                 step,
@@ -382,16 +374,16 @@ impl TrainingLoop {
                 say(&format!(
                     "network {generation} is stopped at step {step} of {steps}"
                 ));
-                Ok(LoopFlow::Stop)
+                Err(TrainError::Stopped)
             }
-            TrainingEnd::NotBegun => Ok(LoopFlow::Stop),
+            TrainingEnd::NotBegun => Err(TrainError::Stopped),
         }
     }
 
     /// Prints the table of all generations, and the paths of the results.
     fn report(&self) -> Result<()> {
         let run = &self.run;
-        print(&format!("\n{}", Table::of_run(run)?))?;
+        print(&format!("\n{}", table_of(run)?))?;
         for (what, path) in [
             ("configuration", run.config()),
             ("networks", run.networks()),

@@ -69,7 +69,10 @@ impl Selfplay {
             .map_err(TrainError::io("find", "this program's own file".as_ref()))?;
         let path = own.with_file_name(name);
         if !path.is_file() {
-            return Err(TrainError::NoProgram { path });
+            return Err(TrainError::Other(format!(
+                "{} not found: `train loop` starts the program `selfplay` from its own folder; build it with `cargo build --release`",
+                path.display()
+            )));
         }
         Ok(Self {
             path,
@@ -78,7 +81,7 @@ impl Selfplay {
         })
     }
 
-    /// Lets a player, a network's file or `uniform`, play games into the run's shards; fewer if a stop is requested.
+    /// Lets a player, a network's file or `uniform`, play games into the run's shards.
     pub(super) fn generate(
         &self,
         run: &RunDirectory,
@@ -140,14 +143,14 @@ impl Selfplay {
         BackgroundProcess::start(&mut command, "selfplay serve", ended, Some(PAGE_END_TIME))
     }
 
-    /// Plays a match, or resumes it, and returns its result as JSON; none if a stop is requested before its end.
+    /// Plays a match, or resumes it. Returns its result, and the same as JSON.
     pub(super) fn pit(
         &self,
         run: &RunDirectory,
         config: &Config,
         pit: &Match,
         workers: &Workers,
-    ) -> Result<Option<String>, TrainError> {
+    ) -> Result<(MatchResult, String), TrainError> {
         let mut command = self.command("pit", workers);
         let network = PlayerSpec::of(pit.network.to_string_lossy());
         command.args(["--a", &network.to_string()]);
@@ -166,11 +169,9 @@ impl Selfplay {
             &config.training_loop.match_evaluations.to_string(),
             "--json",
         ]);
-        let Some(output) = child::run(&mut command, "selfplay pit", &self.stop)? else {
-            return Ok(None);
-        };
-        MatchResult::parse(&output, || "the result of selfplay pit".into())?;
-        Ok(Some(output))
+        let output = child::run(&mut command, "selfplay pit", &self.stop)?;
+        let result = MatchResult::parse(&output, || "the result of selfplay pit".into())?;
+        Ok((result, output))
     }
 
     fn generation(&self, run: &RunDirectory, seed: u64, workers: &Workers) -> Command {

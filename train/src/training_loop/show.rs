@@ -1,8 +1,8 @@
 //! Games to show: one of each network, without noise.
 
-use super::state::{LoopFlow, TrainingLoop};
+use super::state::TrainingLoop;
 use crate::error::TrainError;
-use engine::config::AutoOr;
+use engine::config::{AutoOr, Config};
 use engine::progress::say;
 use engine::record::{ShardReader, list_shards};
 use engine::run::network_name;
@@ -10,17 +10,20 @@ use engine::run::network_name;
 impl TrainingLoop {
     /// Lets the newest network play a game to be shown, unless it has played one.
     pub(super) fn show(&self) -> Result<(), TrainError> {
-        let evaluations = match self.config.training_loop.show_evaluations {
-            AutoOr::Fixed(evaluations) => evaluations,
-            AutoOr::Auto => self.config.selfplay.evaluations.saturating_mul(10),
-        };
+        let wanted = self.config.training_loop.show_evaluations;
         let (generation, path) = self.newest()?;
-        if evaluations == 0 || generation == 0 || self.has_shown(generation)? {
+        if wanted == AutoOr::Fixed(0) || generation == 0 || self.has_shown(generation)? {
             return Ok(());
         }
-        if self.wait_for_config()? == LoopFlow::Stop {
-            return Ok(());
-        }
+        self.wait_for_config()?;
+        let evaluations = match wanted {
+            AutoOr::Fixed(evaluations) => evaluations,
+            // The game has everything else from the file as it is now.
+            AutoOr::Auto => {
+                let config = Config::load(&self.run.config())?;
+                config.selfplay.evaluations.saturating_mul(10)
+            }
+        };
         say(&format!("network {generation} plays a game to be shown"));
         let (run, workers) = (&self.run, &self.workers.matches);
         self.selfplay

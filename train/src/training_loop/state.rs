@@ -17,14 +17,6 @@ use network::Device;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Whether the loop continues.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LoopFlow {
-    Continue,
-    /// A stop is requested.
-    Stop,
-}
-
 /// The loop of one run.
 pub(super) struct TrainingLoop {
     pub(super) run: RunDirectory,

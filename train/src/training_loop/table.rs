@@ -6,7 +6,6 @@ use crate::terminal;
 use engine::ratings::Rating;
 use engine::run::RunDirectory;
 use network::{Network, Origin};
-use std::fmt;
 
 /// The columns' names, in two lines; those of the matches against anchors come behind them.
 const COLUMNS: [[&str; 2]; 10] = [
@@ -27,16 +26,6 @@ const TRUNCATED: [&str; 2] = ["games", "truncated"];
 
 type Row = Vec<String>;
 
-/// The generations of a run, one a line: what each network was trained on, its losses, its rating, and its matches.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Table {
-    rows: Vec<Row>,
-    /// The opponents that are no networks; each has a column.
-    anchors: Vec<Player>,
-    /// The player with rating 0.
-    reference: Option<Player>,
-}
-
 /// The state of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NetworkStatus {
@@ -45,32 +34,48 @@ enum NetworkStatus {
     Waits,
 }
 
-impl Table {
-    /// Reads the networks and the results of their matches.
-    pub(crate) fn of_run(run: &RunDirectory) -> Result<Self, TrainError> {
-        let mut networks = Vec::new();
-        for (list, standing) in [
-            (run.list_networks()?, NetworkStatus::Plays),
-            (run.list_rejected()?, NetworkStatus::Rejected),
-            (run.list_candidates()?, NetworkStatus::Waits),
-        ] {
-            networks.extend(list.into_iter().map(|found| (found, standing)));
-        }
-        networks.sort_by_key(|((generation, _), _)| *generation);
-        let ratings = RatingTable::of_run(run)?;
-        let anchors = ratings.anchors();
-        let mut rows = Vec::new();
-        for ((generation, path), standing) in networks {
-            let origin = Network::load(&path)?.origin;
-            rows.push(row(generation, standing, &origin, &ratings, &anchors));
-        }
-        let reference = ratings.reference();
-        Ok(Self {
-            rows,
-            anchors,
-            reference,
-        })
+/// The generations of a run, one a line: what each network was trained on, its losses, its rating, and its matches.
+pub(super) fn table_of(run: &RunDirectory) -> Result<String, TrainError> {
+    let mut networks = Vec::new();
+    for (list, standing) in [
+        (run.list_networks()?, NetworkStatus::Plays),
+        (run.list_rejected()?, NetworkStatus::Rejected),
+        (run.list_candidates()?, NetworkStatus::Waits),
+    ] {
+        networks.extend(list.into_iter().map(|found| (found, standing)));
     }
+    networks.sort_by_key(|((generation, _), _)| *generation);
+    let ratings = RatingTable::of_run(run)?;
+    let anchors = ratings.anchors();
+    let mut rows = Vec::new();
+    for ((generation, path), standing) in networks {
+        let origin = Network::load(&path)?.origin;
+        rows.push(row(generation, standing, &origin, &ratings, &anchors));
+    }
+    Ok(text(rows, &anchors, ratings.reference()))
+}
+
+/// Each of the anchors, the opponents that are no networks, has a column. The reference has rating 0.
+fn text(rows: Vec<Row>, anchors: &[Player], reference: Option<Player>) -> String {
+    let anchors = anchors.iter().map(Player::to_string);
+    let columns: Vec<[String; 2]> = COLUMNS
+        .into_iter()
+        .map(|names| names.map(str::to_owned))
+        .chain(anchors.map(|name| ["against".to_owned(), name]))
+        .chain([TRUNCATED.map(str::to_owned)])
+        .collect();
+    let header = [0, 1].map(|line| -> Row {
+        let names = columns.iter().map(|names| names[line].clone());
+        names.collect()
+    });
+    let mut text = terminal::columns(header.into_iter().chain(rows));
+    if let Some(reference) = reference {
+        text += &format!(
+            "Ratings are Elo points with the error of their 95% interval; {} has 0.\n",
+            reference.in_words()
+        );
+    }
+    text
 }
 
 fn row(
@@ -125,32 +130,6 @@ fn with_error(rating: Rating) -> String {
     format!("{} ±{error:.0}", signed(rating.elo))
 }
 
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let anchors = self.anchors.iter().map(Player::to_string);
-        let columns: Vec<[String; 2]> = COLUMNS
-            .into_iter()
-            .map(|names| names.map(str::to_owned))
-            .chain(anchors.map(|name| ["against".to_owned(), name]))
-            .chain([TRUNCATED.map(str::to_owned)])
-            .collect();
-        let header = [0, 1].map(|line| -> Row {
-            let names = columns.iter().map(|names| names[line].clone());
-            names.collect()
-        });
-        let rows = header.into_iter().chain(self.rows.iter().cloned());
-        f.write_str(&terminal::columns(rows))?;
-        match self.reference {
-            Some(reference) => writeln!(
-                f,
-                "Ratings are Elo points with the error of their 95% interval; {} has 0.",
-                reference.in_words()
-            ),
-            None => Ok(()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,16 +165,12 @@ mod tests {
         let anchors = ratings.anchors();
         let row =
             |generation, standing, origin| row(generation, standing, origin, &ratings, &anchors);
-        let table = Table {
-            rows: vec![
-                row(0, NetworkStatus::Plays, &Origin::new()),
-                row(11, NetworkStatus::Plays, &origin),
-                row(12, NetworkStatus::Rejected, &Origin::new()),
-            ],
-            anchors: anchors.clone(),
-            reference: ratings.reference(),
-        };
-        let text = table.to_string();
+        let rows = vec![
+            row(0, NetworkStatus::Plays, &Origin::new()),
+            row(11, NetworkStatus::Plays, &origin),
+            row(12, NetworkStatus::Rejected, &Origin::new()),
+        ];
+        let text = text(rows, &anchors, ratings.reference());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 6, "{text}");
         let words = |line: usize| lines[line].split_whitespace().collect::<Vec<_>>();

@@ -93,9 +93,13 @@ fn a_run_begins_with_a_network_that_was_trained_elsewhere() {
     let (mut command, run) = begin("four", &folder.path().join("none.safetensors"), &[]);
     fails(&mut command, &["none.safetensors"]);
     assert!(!run.exists());
-    // The run's first steps are those of --from alone.
-    let (mut command, _) = begin("five", &path, &[]);
-    assert_eq!(outcome(command.args(["--steps", "3"])).0, 2);
+    // Without --from nothing is trained.
+    for option in ["--steps", "--threads", "--grace"] {
+        let (mut command, run) = begin("five", &path, &[option, "3"]);
+        let (code, _, message) = outcome(&mut command);
+        assert!(code == 2 && message.contains("--from"), "{message}");
+        assert!(!run.exists());
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ mod support;
 
 use engine::record::{GameRecord, ShardReader, list_shards, replay};
 use engine::run::RunDirectory;
-use programs::build_selfplay;
+use programs::{StandIn, build_selfplay};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -335,20 +335,45 @@ fn each_network_plays_a_game_to_be_shown() {
     for _ in 0..2 {
         let (code, _, progress) = outcome(train().args(arguments(&run, &settings)));
         assert_eq!(code, 0, "{progress}");
-        let shards = list_shards(&RunDirectory::new(&run).show()).unwrap();
-        let shown = shards.values().map(|path| {
-            let shard = ShardReader::open(path).unwrap();
-            let name = shard.header().evaluator.name.clone();
-            let games: Vec<GameRecord> = shard.map(Result::unwrap).collect();
-            let turns = games.iter().flat_map(|game| &game.turns);
-            let evaluations = turns.filter_map(|turn| Some(turn.origin.search()?.evaluations));
-            // Ten times as many as in self-play, unless a turn is decided early.
-            assert_eq!(evaluations.max(), Some(120));
-            (name, games.len())
-        });
-        let expected = ["00001", "00002"].map(|name| (name.to_owned(), 1));
-        assert_eq!(shown.collect::<Vec<_>>(), expected);
+        let expected = ["00001", "00002"].map(|name| (name.to_owned(), 1, Some(120)));
+        assert_eq!(shown(&run), expected);
     }
+}
+
+/// The shards of games to be shown: the network, how many games, and the most evaluations of a turn. These are ten times as many as in
+/// self-play, unless a turn is decided early.
+fn shown(run: &Path) -> Vec<(String, usize, Option<u32>)> {
+    let shards = list_shards(&RunDirectory::new(run).show()).unwrap();
+    let shown = shards.values().map(|path| {
+        let shard = ShardReader::open(path).unwrap();
+        let name = shard.header().evaluator.name.clone();
+        let games: Vec<GameRecord> = shard.map(Result::unwrap).collect();
+        let turns = games.iter().flat_map(|game| &game.turns);
+        let evaluations = turns.filter_map(|turn| Some(turn.origin.search()?.evaluations));
+        (name, games.len(), evaluations.max())
+    });
+    shown.collect()
+}
+
+#[test]
+fn a_game_to_be_shown_has_the_evaluations_of_the_present_configuration() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    // It changes before the first games are played.
+    let script = format!(
+        "[ \"$1\" = generate ] && sed -i 's/^evaluations = 12$/evaluations = 8/' {}\nexec \"$REAL\" \"$@\"",
+        run.join("config.toml").display()
+    );
+    let settings = [
+        "loop.generations=1",
+        "loop.match_games=0",
+        "loop.final_match_games=0",
+        "loop.show_evaluations=auto",
+    ];
+    let stand_in = StandIn::new(&script);
+    let (code, _, progress) = outcome(stand_in.train().args(arguments(&run, &settings)));
+    assert_eq!(code, 0, "{progress}");
+    assert_eq!(shown(&run), [("00001".to_owned(), 1, Some(80))]);
 }
 
 #[test]

@@ -56,22 +56,22 @@ pub(super) fn measure(
     check_rows(&window, config, false)?;
     let options = LoaderOptions::new(config, 0, 1);
     let budget = MemoryBudget::new(&window, &options)?;
-    let (rows, games) = (window.training_rows(), window.games() as u64);
-    let delivered = run(
+    let (window_rows, window_games) = (window.training_rows(), window.games() as u64);
+    let (rows, elapsed, computed) = run(
         Loader::start(Arc::new(window), options, Cursor::default()),
         deliver,
     )?;
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     Ok(LoaderSpeed {
-        window_rows: rows,
-        window_games: games,
+        window_rows,
+        window_games,
         batch_size: config.batch_size,
         threads: rayon::current_num_threads(),
         index_rows_per_second: counts.training_rows as f64 / index_seconds,
         index_bytes_per_row,
-        rows: delivered.rows,
-        rows_per_second: delivered.rows as f64 / delivered.elapsed.as_secs_f64(),
-        rows_per_second_and_core: delivered.rows as f64 / delivered.computed.as_secs_f64(),
+        rows,
+        rows_per_second: rows as f64 / elapsed.as_secs_f64(),
+        rows_per_second_and_core: rows as f64 / computed.as_secs_f64(),
         memory_given: mib(options.memory),
         memory_allowed: mib(budget.total()),
         memory_before,
@@ -79,16 +79,8 @@ pub(super) fn measure(
     })
 }
 
-/// Delivered rows, and the time for them.
-struct Delivered {
-    rows: u64,
-    elapsed: Duration,
-    /// By all threads.
-    computed: Duration,
-}
-
-/// Takes batches from the end of one pool to the end of another, so that the time is the time of these rows.
-fn run(mut loader: Loader, deliver: u64) -> Result<Delivered, TrainError> {
+/// Takes batches from the end of one pool to the end of another. Returns their rows, the time for them, and the CPU time of all threads.
+fn run(mut loader: Loader, deliver: u64) -> Result<(u64, Duration, Duration), TrainError> {
     let place = |cursor: Cursor| (cursor.epoch, cursor.game);
     let mut take = || {
         let (batch, cursor) = loader.next()?;
@@ -107,11 +99,7 @@ fn run(mut loader: Loader, deliver: u64) -> Result<Delivered, TrainError> {
         let (more, next) = take()?;
         rows += more;
         if rows >= deliver && next != pool {
-            return Ok(Delivered {
-                rows,
-                elapsed: begun.elapsed(),
-                computed: computed_by_all() - computed,
-            });
+            return Ok((rows, begun.elapsed(), computed_by_all() - computed));
         }
         pool = next;
     }

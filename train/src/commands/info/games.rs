@@ -45,8 +45,6 @@ struct Counted {
     /// The games that were read.
     read: u64,
     rows: u64,
-    /// Whether its games were imported, and not played by a generator.
-    is_imported: bool,
 }
 
 impl GamesReport {
@@ -63,17 +61,12 @@ impl GamesReport {
             games: 0,
             read: 0,
             rows: 0,
-            is_imported: false,
         };
         let mut games: Vec<Option<f64>> = Vec::with_capacity(counts.len());
-        let mut importers = HashSet::new();
-        for (shard, counted) in sample.iter().zip(counts) {
+        for counted in counts {
             games.push(counted.as_ref().ok().map(|it| it.games as f64));
             match counted {
                 Ok(counted) => {
-                    if counted.is_imported {
-                        importers.insert(shard.generator);
-                    }
                     sum.bytes += counted.bytes;
                     sum.games += counted.games;
                     sum.read += counted.read;
@@ -94,7 +87,8 @@ impl GamesReport {
             let games = games.unwrap_or(shard.bytes as f64 * games_a_byte);
             (shard.generator, (shard.written, games))
         });
-        // The speed is that of self-play; an import has a generator's number of its own.
+        // The speed is that of self-play.
+        let importers = importers(&shards);
         let written = written.filter(|(generator, _)| !importers.contains(generator));
         let written = written.map(|(_, shard)| shard);
         Self {
@@ -145,6 +139,18 @@ fn list(folder: &Path, problems: &mut Problems) -> Vec<Shard> {
     shards
 }
 
+/// The generators' numbers whose games were imported. An import has a number of its own, so one shard of each number is opened.
+fn importers(shards: &[Shard]) -> HashSet<u32> {
+    let by_number = shards.par_chunk_by(|one, next| one.generator == next.generator);
+    let importers = by_number.filter_map(|shards| {
+        let open = |shard: &Shard| ShardReader::open(&shard.path).ok();
+        let reader = shards.iter().find_map(open)?;
+        let is_imported = reader.header().evaluator.name == IMPORTED;
+        shards.first().filter(|_| is_imported)
+    });
+    importers.map(|shard| shard.generator).collect()
+}
+
 /// All items, or an even sample of `most`.
 fn evenly<T>(all: &[T], most: usize) -> Vec<&T> {
     let step = (all.len() as f64 / most.max(1) as f64).max(1.0);
@@ -160,7 +166,6 @@ fn count(shard: &Shard, read_games: usize) -> Result<Counted, ShardError> {
         games: offsets.len() as u64,
         read: 0,
         rows: 0,
-        is_imported: reader.header().evaluator.name == IMPORTED,
     };
     for &offset in evenly(&offsets, read_games) {
         counted.read += 1;
@@ -172,7 +177,8 @@ fn count(shard: &Shard, read_games: usize) -> Result<Counted, ShardError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::samples::write_games;
+    use crate::data::samples::{game, header, set_written, write_games, write_shard};
+    use engine::record::{EvaluatorId, Header, ShardName};
 
     #[test]
     fn games_and_rows_are_counted() {
@@ -205,6 +211,38 @@ mod tests {
         let report = GamesReport::of(folder.path(), &mut problems);
         assert_eq!(report.games, 4);
         assert!(problems.to_string().contains("777-000000.shard"));
+    }
+
+    #[test]
+    fn imported_games_are_no_self_play_even_where_their_shard_is_not_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = |generator, sequence| ShardName {
+            generator,
+            sequence,
+        };
+        let games = [game(0, 4)];
+        let played = write_shard(folder.path(), name(0, 0), &header(), &games);
+        // All self-play at one time: it has no speed.
+        set_written(&played, 1_000_000);
+        let own = (1..3).map(|sequence| name(0, sequence));
+        for name in own.chain((0..298).map(|sequence| name(2, sequence))) {
+            std::fs::hard_link(&played, folder.path().join(name.to_string())).unwrap();
+        }
+        let places: Vec<usize> = (0..302).collect();
+        assert!(!evenly(&places, COUNTED_SHARDS).contains(&&3));
+        let by_import = Header {
+            evaluator: EvaluatorId {
+                name: IMPORTED.into(),
+                identity: "games".into(),
+            },
+            generator: 1,
+            ..header()
+        };
+        let imported = write_shard(folder.path(), name(1, 0), &by_import, &games);
+        set_written(&imported, 1_003_600);
+        let report = GamesReport::of(folder.path(), &mut Problems::default());
+        assert_eq!((report.shards, report.is_estimated), (302, true));
+        assert_eq!(report.speed, None);
     }
 
     #[test]

@@ -62,8 +62,8 @@ fn report(path: &Path) -> Result<InfoReport> {
         bail!("{} is neither a file nor a folder", path.display());
     }
     Ok(match header::read(path).with_context(cant_read)? {
-        FileHeader::Network(_) => InfoReport::Network(NetworkReport::of(path)?),
-        FileHeader::Checkpoint(_) => InfoReport::Checkpoint(Box::new(CheckpointReport::of(path)?)),
+        FileHeader::Network => InfoReport::Network(NetworkReport::of(path)?),
+        FileHeader::Checkpoint => InfoReport::Checkpoint(Box::new(CheckpointReport::of(path)?)),
         FileHeader::Other(found) => bail!(
             "{} is neither a network nor a checkpoint: {found}",
             path.display()

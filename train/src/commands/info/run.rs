@@ -196,8 +196,8 @@ fn newest_state(run: &RunDirectory, problems: &mut Problems) -> Option<InTrainin
     let mut newest = None;
     for path in paths {
         match header::read(&path) {
-            Ok(FileHeader::Checkpoint(_)) => {}
-            Ok(FileHeader::Network(_)) => {
+            Ok(FileHeader::Checkpoint) => {}
+            Ok(FileHeader::Network) => {
                 problems.add(format!("{} is a network, not a checkpoint", path.display()));
                 continue;
             }

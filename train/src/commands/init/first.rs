@@ -2,18 +2,17 @@
 
 use crate::error::TrainError;
 use crate::terminal::grouped;
+use crate::trainer::plan::number_in;
 use engine::config::{Config, ConfigArguments};
 use engine::progress::say;
 use engine::run::{GeneratorPaths, RunDirectory, make_folder};
-use network::{Network, NetworkFile, NetworkSource, Origin};
+use network::{Architecture, Network, NetworkFile, NetworkSource, Origin};
 
 /// Refuses a run that has trained a network, that was begun with another seed, or that generators play for.
 pub(super) fn check_untrained(run: &RunDirectory, seed: u64) -> Result<(), TrainError> {
     let newest = run.newest_trained()?.map(|(generation, _)| generation);
     if newest.is_some_and(|newest| newest > 0) || GeneratorPaths::from(run).is_used() {
-        return Err(TrainError::RunExists {
-            path: run.root().to_owned(),
-        });
+        return Err(run_exists(run));
     }
     match newest {
         Some(_) => check_seed(run, seed),
@@ -34,13 +33,14 @@ pub(super) fn check_weights(
     if parent.as_ref() == trained.map(|trained| &trained.identity) {
         Ok(())
     } else {
-        Err(TrainError::OtherWeights {
-            run: run.root().to_owned(),
-            saved: parent.map_or_else(
-                || "random weights".into(),
-                |identity| format!("the weights of network {identity}"),
-            ),
-        })
+        let saved = parent.map_or_else(
+            || "random weights".into(),
+            |identity| format!("the weights of network {identity}"),
+        );
+        Err(TrainError::Other(format!(
+            "{} already holds a run, which began with {saved}: give these, or begin another run",
+            run.root().display()
+        )))
     }
 }
 
@@ -49,11 +49,10 @@ fn check_seed(run: &RunDirectory, given: u64) -> Result<(), TrainError> {
     if given == saved {
         Ok(())
     } else {
-        Err(TrainError::OtherSeed {
-            run: run.root().to_owned(),
-            given,
-            saved,
-        })
+        Err(TrainError::Other(format!(
+            "--seed {given}: the run {} began with --seed {saved}; omit --seed",
+            run.root().display()
+        )))
     }
 }
 
@@ -62,9 +61,14 @@ pub(super) fn check_new(run: &RunDirectory) -> Result<(), TrainError> {
     if run.list_networks()?.is_empty() {
         return Ok(());
     }
-    Err(TrainError::RunExists {
-        path: run.root().to_owned(),
-    })
+    Err(run_exists(run))
+}
+
+fn run_exists(run: &RunDirectory) -> TrainError {
+    let root = run.root().display();
+    TrainError::Other(format!(
+        "{root} already holds a run: nothing was changed; `train run --run {root}` resumes it"
+    ))
 }
 
 /// Makes the configuration, unless it exists (a run may begin with games of `uniform`), and then a random network. So a stop between
@@ -104,16 +108,17 @@ pub(super) fn check_size(
     source: &NetworkSource,
     config: &Config,
 ) -> Result<(), TrainError> {
-    let (configured, found) = (config.network.into(), network.network.architecture());
+    let configured: Architecture = config.network.into();
+    let found = network.network.architecture();
     if configured == found {
-        Ok(())
-    } else {
-        Err(TrainError::OtherSize {
-            configured,
-            found,
-            file: source.to_string().into(),
-        })
+        return Ok(());
     }
+    let Architecture { blocks, channels } = found;
+    Err(TrainError::Other(format!(
+        "{source} has {blocks} blocks and {channels} channels, and the configuration has {} and {}: with `--set network.blocks={blocks} \
+         --set network.channels={channels}` a run begins with it",
+        configured.blocks, configured.channels
+    )))
 }
 
 /// Makes the configuration, and then the first network, with the weights of a network that was trained elsewhere.
@@ -193,11 +198,7 @@ fn run_seed(run: &RunDirectory) -> Result<u64, TrainError> {
         path: run.root().to_owned(),
         missing: "network",
     })?;
-    let seed = Network::load(&path)?
-        .origin
-        .get("seed")
-        .and_then(|seed| seed.parse().ok());
-    Ok(seed.unwrap_or(0))
+    Ok(number_in(&Network::load(&path)?, "seed").unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -53,10 +53,11 @@ fn check_equal(path: &Path, own: &Path) -> Result<(), TrainError> {
     if digest_of(path)? == digest_of(own)? {
         return Ok(());
     }
-    Err(TrainError::OtherShard {
-        own: own.to_owned(),
-        path: path.to_owned(),
-    })
+    Err(TrainError::Other(format!(
+        "{} is there already, and is not {}: take over games into a folder without shards of its own",
+        own.display(),
+        path.display()
+    )))
 }
 
 /// Copies a file, whole or not at all, with the time of its last change: shards are ordered by it.

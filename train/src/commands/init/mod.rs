@@ -31,8 +31,11 @@ pub(crate) use first::{began_trained, begin_or_resume};
 /// optimizer begins anew.
 ///
 /// With --from the run takes over the configuration and the games of another run, and trains network 1 on them: a wider or deeper
-/// one, for example, once the other has stopped learning. With both, network 1 continues from the given network.
+/// one, for example, once the other has stopped learning. With both, network 1 continues from the given network. --steps, --threads
+/// and --grace are for this training.
 #[derive(Debug, Args)]
+#[command(mut_arg("threads", |threads| threads.requires("from")))]
+#[command(mut_arg("grace", |grace| grace.requires("from")))]
 pub(crate) struct InitArguments {
     /// Folder of the new run; only --print-config does without
     #[arg(long, value_name = "DIR", required_unless_present = "print_config")]
@@ -143,12 +146,11 @@ pub(crate) fn configuration(
     if let Some(run) = begun {
         let saved = Config::load(&run.config())?;
         if let Some(Difference { key, new, old }) = differences(&saved, &given).into_iter().next() {
-            return Err(TrainError::OtherConfig {
-                run: run.root().to_owned(),
-                key,
-                given: new.to_string(),
-                saved: old.to_string(),
-            });
+            return Err(TrainError::Other(format!(
+                "{key} = {new}, but the run {} has {key} = {old}: change it in {}, begin another run, or omit --config and --set",
+                run.root().display(),
+                run.config().display()
+            )));
         }
     }
     Ok(given)
