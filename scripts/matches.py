@@ -1,4 +1,4 @@
-"""What the scripts that measure networks share: how they end, the programs, a match by `selfplay pit`, and its result in words."""
+"""What the scripts that measure networks share: their help, how they end, the programs, a match by `selfplay pit`, its result in words."""
 
 import argparse
 import json
@@ -16,6 +16,12 @@ def run(main):
         sys.exit(main())
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def parser(text):
+    """A parser of arguments whose help is a script's own text."""
+    description, _, rest = text.partition("\n\n")
+    return argparse.ArgumentParser(description=description, epilog=rest, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
 def programs(parser, binaries, *names):
