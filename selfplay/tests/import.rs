@@ -386,7 +386,7 @@ fn an_interrupted_import_is_resumed_and_a_whole_one_is_not_doubled() {
 
 #[test]
 fn a_stopped_import_leaves_whole_shards_and_the_same_command_imports_the_rest() {
-    const GAMES: usize = 12_000;
+    const GAMES: usize = 30_000;
     let folder = tempfile::tempdir().unwrap();
     let text = (turns("\n") + "\n").repeat(GAMES);
     let file = write(folder.path(), "games.txt", text);

@@ -48,7 +48,7 @@ impl Offered {
         let ((name, kind), description) = match self {
             Self::Hash => (
                 standard(StandardOption::Hash),
-                "MiB that the search tree may take.",
+                "MiB that the search tree may take; more than 16384 count as that.",
             ),
             Self::Depth => (
                 standard(StandardOption::Depth),

@@ -290,8 +290,12 @@ fn record_of(folder: &Path, summary: &GameSummary) -> Result<Option<String>> {
         Err(RecordError::Io(error))
             if error.kind() != ErrorKind::NotFound && is_temporary(&error) =>
         {
-            Err(error)
-                .with_context(|| format!("can't read {} now; try again later", path.display()))
+            Err(error).with_context(|| {
+                format!(
+                    "can't read {} now; try again later, or remove it to play its game again",
+                    path.display()
+                )
+            })
         }
         Err(_) => Ok(None),
     }

@@ -1,7 +1,7 @@
 //! The openings of a match: checked before the first game, and sampled if a player samples them.
 
 use super::folder::{MatchFolder, OPENINGS};
-use super::plan::{OpeningsKind, OpeningsPlan};
+use super::plan::{OpeningsKind, OpeningsPlan, is_gpu};
 use super::player::Defaults;
 use super::record::{OWN_SETUPS, hash_of};
 use super::sampling::{draw_openings, random_opening};
@@ -183,8 +183,10 @@ impl OpeningSource {
             Some(Ok(name)) => {
                 let by = Player::open(&name, defaults.devices);
                 let by = by.with_context(|| origin.key("opening_player"))?;
+                let device = defaults.devices.to_string();
                 let plan = OpeningsPlan {
                     sampled_by: Some(by.identity().to_owned()),
+                    gpus: is_gpu(&device).then_some(device),
                     ..plan
                 };
                 (

@@ -64,6 +64,9 @@ pub(super) struct OpeningsPlan {
     pub(super) turns: u32,
     /// The identity of the player that samples them.
     pub(super) sampled_by: Option<String>,
+    /// The GPUs that compute its network, if any do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) gpus: Option<String>,
     /// The file.
     pub(super) file: Option<String>,
     /// Its hash.
@@ -92,6 +95,11 @@ impl fmt::Display for OpeningsPlan {
     }
 }
 
+/// Whether a device, or a list of them, is of GPUs.
+pub(super) fn is_gpu(device: &str) -> bool {
+    device.starts_with("cuda")
+}
+
 impl MatchPlan {
     /// Whether the games depend on the speed of the machine.
     pub(super) fn is_timed(&self) -> bool {
@@ -105,7 +113,8 @@ impl MatchPlan {
     pub(super) fn is_repeatable(&self) -> bool {
         let players = self.players.iter();
         let mut devices = players.filter_map(|player| player.settings.device.as_deref());
-        !self.is_timed() && !devices.any(|device| device.starts_with("cuda"))
+        let has_gpu = devices.any(is_gpu) || self.openings.gpus.is_some();
+        !self.is_timed() && !has_gpu
     }
 
     /// The numbers of those games that the plan has.
@@ -260,6 +269,10 @@ pub(super) mod tests {
         for device in ["cuda:0", "cuda:0,cuda:1"] {
             assert!(!with(Some(device), None), "{device}");
         }
+        let mut sampled = plan();
+        assert!(sampled.is_repeatable());
+        sampled.openings.gpus = Some("cuda:0".into());
+        assert!(!sampled.is_repeatable());
     }
 
     #[test]

@@ -102,10 +102,11 @@ impl<T: Work> Registry<T> {
 
     /// Stops all work, and waits for it.
     pub(super) fn end(&self) {
-        for entry in self.lock().0.values() {
-            entry.stop().store(true, Relaxed);
-        }
-        self.threads.join();
+        self.threads.end(|| {
+            for entry in self.lock().0.values() {
+                entry.stop().store(true, Relaxed);
+            }
+        });
     }
 
     /// Works on a thread of its own.

@@ -18,7 +18,7 @@ impl Threads {
     /// Starts a thread.
     ///
     /// # Errors
-    /// The system has no thread, or [`join`](Self::join) was called: a request that hung may come after the end.
+    /// The system has no thread, or [`end`](Self::end) was called: a request that hung may come after the end.
     pub(super) fn start(
         &self,
         name: String,
@@ -33,9 +33,10 @@ impl Threads {
         Ok(())
     }
 
-    /// Waits for all of them. No other can be started from now on.
-    pub(super) fn join(&self) {
+    /// Lets no other start from now on, tells those that run to stop, and waits for them.
+    pub(super) fn end(&self, stop: impl FnOnce()) {
         let threads = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        stop();
         for thread in threads.into_iter().flatten() {
             // A panic has been printed, and has ended its search.
             let _ = thread.join();
@@ -45,7 +46,7 @@ impl Threads {
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        self.join();
+        self.end(|| ());
     }
 }
 
@@ -67,7 +68,7 @@ mod tests {
             };
             threads.start(format!("test-{number}"), work).unwrap();
         }
-        threads.join();
+        threads.end(|| ());
         assert_eq!(ended.load(Relaxed), 3);
         threads.start("late".into(), || ()).unwrap_err();
     }

@@ -96,11 +96,12 @@ class PlayView {
   async attempt(action, retry) {
     // What to do when the connection is back.
     this.again = null;
+    const { stop } = this;
     try {
       this.say('');
       await action();
     } catch (error) {
-      if (error.name === 'AbortError') return;
+      if (error.name === 'AbortError' || stop.signal.aborted) return;
       if (!(error instanceof ApiError)) throw error;
       this.again = retry;
       // The opponent's time must not run out without its search.
