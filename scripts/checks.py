@@ -61,7 +61,7 @@ def call(*command, check=True, **more):
     """What a command prints; its failure is one of the check's."""
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **more)
     if check and done.returncode:
-        raise Failed(f"{' '.join(map(str, command))[:200]}: exit status {done.returncode}: {(done.stderr or done.stdout).strip()[-500:]}")
+        raise Failed(f"{' '.join(map(str, command))[:1000]}: exit status {done.returncode}: {(done.stderr or done.stdout).strip()[-500:]}")
     return done.stdout
 
 

@@ -156,6 +156,7 @@ impl Shared {
         let since = since.and_then(|since| state.appender.tail.get(since as usize..));
         let is_same = Arc::ptr_eq(&snapshot.storage, &state.appender.storage);
         let Some(mut since) = since.filter(|_| is_same) else {
+            begun.discard(&*self.disk);
             return Ok(());
         };
         while !since.is_empty() {

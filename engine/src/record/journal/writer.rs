@@ -181,6 +181,11 @@ impl NewFile {
         self.sync()
     }
 
+    /// Gives the file up: another took its place. Where it can't be removed, the generator's next start does so.
+    pub(super) fn discard(self, disk: &dyn Disk) {
+        let _ = disk.remove(&self.path);
+    }
+
     /// Gives a completed file its name. After an error it may have it or not.
     ///
     /// The second part of the answer is what went wrong after the renaming, when the file is in force already.

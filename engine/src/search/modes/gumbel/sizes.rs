@@ -53,7 +53,7 @@ impl Sizes {
         }
         let half = budget / 2;
         let halved = |most: u32| if is_setup { most.div_ceil(2) } else { most };
-        let most = halved(candidates.unwrap_or_else(|| usual(budget.isqrt())));
+        let most = candidates.map_or_else(|| usual(halved(budget.isqrt())), halved);
         let candidates = most.min(half / (steps + 1)).min(of_memory).max(1);
         let widest = (half.saturating_sub(candidates) / steps)
             .min(of_memory)
@@ -80,4 +80,38 @@ pub(super) fn halvings_to_one(candidates: usize) -> u32 {
 fn widest_within(options: &SearchOptions) -> u32 {
     let most = options.budget.memory_bytes() / 2 / BEAM_BYTES;
     most.clamp(1, 1 << 20) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{AutoOr, SearchConfig};
+    use crate::search::Budget;
+    use crate::search::testing::position;
+    use arimaa::rules::Side;
+    use std::time::Duration;
+
+    #[test]
+    fn a_time_limit_bounds_sizes_that_are_not_set() {
+        let sizes = |candidates, beam_width, evaluations| {
+            let mut options = SearchOptions::strongest(&SearchConfig::default(), 1);
+            options.gumbel.candidates = candidates;
+            options.gumbel.beam_width = beam_width;
+            options.budget = Budget {
+                evaluations,
+                time: Some(Duration::from_secs(1)),
+                ..Budget::unlimited()
+            };
+            let position = position(Side::Gold, "Ra1 ra8");
+            let sizes = Sizes::new(&position, &options).unwrap();
+            (sizes.candidates, sizes.beam_width)
+        };
+        let (auto, fixed) = (AutoOr::Auto, AutoOr::Fixed);
+        for evaluations in [None, Some(10_000)] {
+            assert_eq!(sizes(auto, auto, evaluations), (32, 32));
+            assert_eq!(sizes(fixed(64), auto, evaluations), (64, 64));
+            assert_eq!(sizes(fixed(64), fixed(200), evaluations), (64, 200));
+            assert_eq!(sizes(auto, fixed(200), evaluations), (32, 200));
+        }
+    }
 }
