@@ -27,8 +27,9 @@
 //! What is refused says why and leaves everything as it was: methods that take a value hand it back in a [`PlayError`].
 //! Boards and setups that are impossible name all their [`Faults`] at once.
 //!
-//! Every type here can be serialised, errors and sets too (not iterators and enumerators): as its text in formats for people, as
-//! numbers in others. What is read back is checked. The forms are described in [`notation`](crate::notation#serialised-forms).
+//! Every type here can be serialised, errors and sets too (not iterators, enumerators and [`StateInTurn`]): as its text in formats for
+//! people, as numbers in others. What is read back is checked. The forms are described in
+//! [`notation`](crate::notation#serialised-forms).
 
 mod action;
 mod bitboard;
